@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/gateway"
 	"github.com/loci-memory/loci/server/letta"
@@ -62,7 +63,7 @@ func (s *Server) createNamed(ctx context.Context, name, handle string) (string, 
 	if err := json.Unmarshal(chat.Encode(fields), &input.Body); err != nil {
 		return "", err
 	}
-	state, err := s.createAgent(ctx, &input)
+	state, err := s.createAgent(db.WithUser(ctx, 0), &input) // the agent is nobody's, whoever needs it first
 	return state.ID, err
 }
 

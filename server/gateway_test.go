@@ -303,10 +303,14 @@ func TestTheGatewayKeepsConversations(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	long := "Answer 2, which is long enough that no other conversation has the same by chance."
+	last := strings.Replace(long, "2", "7", 1)
 	g.provider.answer = func(w http.ResponseWriter, asked sentRequest) {
 		text := fmt.Sprintf("Answer %d.", asked.n)
-		if asked.n == 2 {
+		switch asked.n {
+		case 2:
 			text = long
+		case 7:
+			text = last
 		}
 		says(w, asked, text)
 	}
@@ -329,26 +333,75 @@ func TestTheGatewayKeepsConversations(t *testing.T) {
 	again := g.send(chatPath, chatOf("a", "Answer 1.", "b", long, "c"))
 	g.expectKept("an answer that is asked for again", again, "a", "Answer 1.", "b", long, "c", "Answer 6.")
 	g.expectKept("the first one goes on", g.send(chatPath, chatOf("a", "Answer 1.", "b", long, "c", "Answer 3.", "d")),
-		"a", "Answer 1.", "b", long, "c", "Answer 3.", "d", "Answer 7.")
+		"a", "Answer 1.", "b", long, "c", "Answer 3.", "d", last)
 	other := g.send(chatPath, chatOf("a"))
 	g.expectKept("another conversation that begins alike", other, "a", "Answer 8.")
 	g.expectKept("which goes on", g.send(chatPath, chatOf("a", "Answer 8.", "b")), "a", "Answer 8.", "b", "Answer 9.")
-	short := g.send(chatPath, chatOf("Summary: a was said.", long, "e"))
-	g.expectKept("a shortened history", short, "a", "Answer 1.", "b", long, "c", "Answer 3.", "d", "Answer 7.",
-		"Summary: a was said.", "e", "Answer 10.")
-	g.expectKept("which goes on", g.send(chatPath, chatOf("Summary: a was said.", long, "e", "Answer 10.", "f")),
-		"a", "Answer 1.", "b", long, "c", "Answer 3.", "d", "Answer 7.", "Summary: a was said.", "e", "Answer 10.", "f",
-		"Answer 11.")
+	short := g.send(chatPath, chatOf("Summary: a was said.", last, "e"))
+	all := []string{"a", "Answer 1.", "b", long, "c", "Answer 3.", "d", last, "Summary: a was said.", "e", "Answer 10."}
+	g.expectKept("a shortened history", short, all...)
+	all = append(all, "f", "Answer 11.")
+	g.expectKept("which goes on", g.send(chatPath, chatOf("Summary: a was said.", last, "e", "Answer 10.", "f")), all...)
+	all = append(all, "f", "Answer 12.")
+	g.expectKept("a window that slides", g.send(chatPath, chatOf("f", "Answer 11.", "f")), all...)
+	all = append(all, "f", "Answer 13.")
+	g.expectKept("which slides on", g.send(chatPath, chatOf("f", "Answer 12.", "f")), all...)
+}
+
+// Two sessions that begin alike, down to the answer, are two conversations; a response goes on from the right one.
+func TestSessionsThatBeginAlike(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.provider.answer = func(w http.ResponseWriter, asked sentRequest) { says(w, asked, "Hi!") }
+	var ids []string
+	for range 3 {
+		r := g.send(chatPath, chatOf("hello"))
+		g.expectKept("a session", r, "hello", "Hi!")
+		ids = append(ids, r.Header().Get("X-Loci-Conversation"))
+	}
+	if slices.Sort(ids); len(slices.Compact(ids)) != 3 {
+		t.Errorf("the sessions are %v, want three", ids)
+	}
+	g.expectKept("the newest goes on", g.send(chatPath, chatOf("hello", "Hi!", "bob")), "hello", "Hi!", "bob", "Hi!")
+	for range 2 {
+		g.expectKept("a response", g.send(responsesPath, `{"model":"m","input":"hello","user":"u"}`), "hello", "Hi!")
+	}
+	g.expectKept("it goes on", g.send(responsesPath,
+		fmt.Sprintf(`{"model":"m","input":"bob","user":"u","previous_response_id":"resp_%d"}`, g.provider.last().n)),
+		"hello", "Hi!", "bob", "Hi!")
+}
+
+// A named conversation holds all that is said in it, and can be read by the id that the answer gives.
+func TestNamedConversationsOfTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	mine := []string{"X-Loci-Conversation", "mine"}
+	g.send(chatPath, chatOf("e1"), mine...)
+	g.send(chatPath, chatOf("e2"), mine...)
+	g.expectKept("both with the history", g.send(chatPath, chatOf("e1", "Answer 1.", "e2", "Answer 2.", "e3"), mine...),
+		"e1", "Answer 1.", "e2", "Answer 2.", "e3", "Answer 3.")
+	r := g.send(chatPath, chatOf("e4"), mine...)
+	g.expectKept("more", r, "e1", "Answer 1.", "e2", "Answer 2.", "e3", "Answer 3.", "e4", "Answer 4.")
+	path := "/v1/conversations/" + r.Header().Get("X-Loci-Conversation") + "/messages"
+	if got := g.call("GET", path, ""); got.Code != http.StatusOK {
+		t.Errorf("%s: status %d: %s", path, got.Code, got.Text)
+	}
+}
+
+// The system prompt of a conversation is kept whenever it changes.
+func TestSystemPromptsOfTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
 	system := `{"model":"m","messages":[{"role":"system","content":"%s"},{"role":"user","content":"a"}%s]}`
 	r := g.send(chatPath, fmt.Sprintf(system, "Be kind.", ""), "X-Loci-Conversation", "mine")
-	g.expectKept("a named conversation", r, "system: Be kind.", "a", "Answer 12.")
-	goesOn := `,{"role":"assistant","content":"Answer 12."},{"role":"user","content":"b"}`
+	g.expectKept("a named conversation", r, "system: Be kind.", "a", "Answer 1.")
+	goesOn := `,{"role":"assistant","content":"Answer 1."},{"role":"user","content":"b"}`
 	r = g.send(chatPath, fmt.Sprintf(system, "Be kind.", goesOn), "X-Loci-Conversation", "mine")
-	g.expectKept("its next request", r, "system: Be kind.", "a", "Answer 12.", "b", "Answer 13.")
-	r = g.send(chatPath, fmt.Sprintf(system, "Be brief.", goesOn+`,{"role":"assistant","content":"Answer 13."},
+	g.expectKept("its next request", r, "system: Be kind.", "a", "Answer 1.", "b", "Answer 2.")
+	r = g.send(chatPath, fmt.Sprintf(system, "Be brief.", goesOn+`,{"role":"assistant","content":"Answer 2."},
 		{"role":"user","content":"c"}`), "X-Loci-Conversation", "mine")
-	g.expectKept("another system prompt", r, "system: Be kind.", "a", "Answer 12.", "b", "Answer 13.", "system: Be brief.",
-		"c", "Answer 14.")
+	g.expectKept("another system prompt", r, "system: Be kind.", "a", "Answer 1.", "b", "Answer 2.", "system: Be brief.",
+		"c", "Answer 3.")
 }
 
 // A response goes on from another one by its id, or in a conversation of the provider.
@@ -404,6 +457,17 @@ func TestTheGatewayRecalls(t *testing.T) {
 	if same*100 < total*99 || !strings.Contains(before, "<recalled_memory>") {
 		t.Errorf("%d of %d bytes stay the same from one request to the next", same, total)
 	}
+	asks, answer := "What is Mia allergic to, again?", "She is allergic to peanuts, as you told me some time ago."
+	g.provider.answer = func(w http.ResponseWriter, asked sentRequest) { says(w, asked, answer) }
+	g.send(chatPath, chatOf(asks), "X-Loci-Conversation", "sliding")
+	note, _, _ := strings.Cut(g.provider.last().body, `</recalled_memory>`)
+	for range 2 { // the client has dropped what was before
+		g.send(chatPath, chatOf(asks, answer, "Thanks."), "X-Loci-Conversation", "sliding")
+		if got := g.provider.last().body; !strings.HasPrefix(got, note) {
+			t.Errorf("the note is lost: %s, want %s", got, note)
+		}
+	}
+	g.provider.answer = nil
 	g.send(chatPath, chatOf("What is Mia allergic to?"), "X-Loci-Mode", "observe")
 	if got := g.provider.last().body; strings.Contains(got, "recalled_memory") {
 		t.Errorf("observe changes a request: %s", got)
@@ -431,7 +495,7 @@ func TestUsersOfTheGateway(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	as := func(user, text string) string {
-		return strings.Replace(chatOf(text), `{`, fmt.Sprintf(`{"user":%q,`, user), 1)
+		return strings.Replace(chatOf(text), `{`, fmt.Sprintf(`{"user":%s,`, must(json.Marshal(user))), 1)
 	}
 	r := g.send(chatPath, as("ann", "My salary is 81,000 euros."))
 	agent := r.Header().Get("X-Loci-Agent")
@@ -448,6 +512,17 @@ func TestUsersOfTheGateway(t *testing.T) {
 	g.send(chatPath, chatOf("What is my salary in euros?"))
 	if got := g.provider.last().body; strings.Contains(got, "81,000") {
 		t.Errorf("nobody gets %s", got)
+	}
+	for _, user := range []string{strings.Repeat("u", 600), "a\u0000b"} {
+		if r := g.send(chatPath, as(user,
+			"Hello.")); r.Code != http.StatusOK || r.Header().Get("X-Loci-Memory") != "remember" {
+			t.Errorf("user %.20q: status %d: %s", user, r.Code, r.Text)
+		}
+	}
+	r = g.send(chatPath, chatOf("Hello."), "X-Loci-User", "zed", "X-Loci-Agent", "brand new")
+	if g.expectKept("the first request to an agent, of a user", r, "Hello.", fmt.Sprintf("Answer %d.",
+		g.provider.last().n)); r.Code != http.StatusOK {
+		t.Error(r.Text)
 	}
 	own := g.send(chatPath, as("ann", "Hello."), "X-Loci-Conversation", "hers")
 	id := own.Header().Get("X-Loci-Conversation")
@@ -494,6 +569,8 @@ func TestCredentialsOfTheGateway(t *testing.T) {
 		{"it and a provider's", chatPath, []string{"X-Loci-Key", writes, "Authorization", "Bearer sk-mine"}, 200, "sk-mine"},
 		{"it in the path", "/k/" + writes + chatPath, []string{"Authorization", "Bearer sk-mine"}, 200, "sk-mine"},
 		{"it in the path with an agent", "/k/" + writes + "/agents/" + other + chatPath, nil, 200, "server's"},
+		{"it where none is expected", chatPath, []string{"Authorization", "Bearer " + writes, "Api-Key", writes}, 200,
+			"server's"},
 		{"a key that reads", chatPath, []string{"Authorization", "Bearer " + reads}, 403, ""},
 		{"a key of the agent", chatPath, []string{"Authorization", "Bearer " + tools}, 200, "server's"},
 		{"of another", "/agents/" + other + chatPath, []string{"Authorization", "Bearer " + tools}, 403, ""},

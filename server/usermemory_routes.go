@@ -79,7 +79,7 @@ type ChangedText struct {
 func (s *Server) changeUserMemory(ctx context.Context, input *struct {
 	OfIdentity
 	Body struct {
-		Changes []ChangedText `json:"changes" minItems:"1" maxItems:"100"`
+		Changes []ChangedText `json:"changes" minItems:"1" maxItems:"100" doc:"All are made, or none."`
 	}
 }) ([]userdata.Kept, error) {
 	changes := rest.Each(input.Body.Changes, func(c ChangedText) userdata.Change { return userdata.Change(c) })

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"net/http"
 	"strings"
@@ -47,7 +48,7 @@ func tokenOf(r *http.Request) string {
 	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
 	}
-	return strings.TrimSpace(r.Header.Get("X-Api-Key"))
+	return strings.TrimSpace(cmp.Or(r.Header.Get("X-Api-Key"), r.Header.Get("Api-Key")))
 }
 
 // lociPrefix begins the keys that Loci makes. No such token is ever passed on.

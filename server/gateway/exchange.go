@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
@@ -38,10 +40,9 @@ type exchange struct {
 	body    *body
 	model   string // as the client names it
 
-	away   bool  // the memory takes no part
-	place  place // of the request's messages; without an agent if the memory takes no part
-	note   string
-	otidOf string // of the message that the note stands behind
+	away  bool          // the memory takes no part
+	place place         // of the request's messages; without an agent if the memory takes no part
+	notes []recall.Note // to be kept, without their conversation
 }
 
 // converse serves a request with messages.
@@ -98,7 +99,9 @@ func (x *exchange) tell(h http.Header) {
 	}
 	h.Set(memoryHeader, string(x.mode))
 	h.Set(agentHeader, x.place.agent.ID)
-	h.Set(conversationHeader, cmp.Or(x.place.forkID, x.place.conversation))
+	if x.stores() {
+		h.Set(conversationHeader, cmp.Or(x.place.forkID, x.place.conversation))
+	}
 }
 
 // upstream returns the provider of the request's model, and the model's name there.
@@ -227,7 +230,13 @@ func (x *exchange) named() named {
 // working memory at the end.
 func (x *exchange) recall(ctx context.Context) error {
 	p := x.place
-	notes, err := x.Recall.Notes(ctx, p.org, p.agent.Key, otidsOf(p.units))
+	otids := otidsOf(p.units)
+	for _, u := range p.units {
+		if u.stored != "" {
+			otids = append(otids, u.stored)
+		}
+	}
+	notes, err := x.Recall.Notes(ctx, p.org, p.agent.Key, otids)
 	if err != nil {
 		return err
 	}
@@ -249,18 +258,21 @@ func (x *exchange) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if newest.Role == recall.User && last >= p.fresh && !newest.known {
-		if x.note = x.Gateway.note(ctx, p, shownTexts(p)+blocks); x.note != "" {
-			x.otidOf = newest.otid
-		}
-	}
 	for i, u := range p.units {
-		note := behind[u.otid]
-		if i == last && x.note != "" {
-			note = x.note
+		note, kept := behind[u.otid], behind[u.otid] != ""
+		switch {
+		case u.Role != recall.User:
+			continue
+		case note == "" && u.stored != "":
+			note = behind[u.stored]
+		case i == last && i >= p.fresh && !u.known:
+			note = x.note(ctx, p, shownTexts(p)+blocks)
 		}
-		if note != "" && u.Role == recall.User {
-			x.body.addToItem(u.at, note, x.dialect.partType)
+		if note == "" {
+			continue
+		}
+		if x.body.addToItem(u.at, note, x.dialect.partType); !kept && u.otid != "" {
+			x.notes = append(x.notes, recall.Note{OTID: u.otid, Text: note})
 		}
 	}
 	if blocks != "" {
@@ -304,7 +316,7 @@ func (s *storing) wait(limit time.Duration) bool {
 // storeRequest begins to store the request's messages.
 func (x *exchange) storeRequest() *storing {
 	s := &storing{done: make(chan struct{}), err: errNotStored}
-	if x.away || len(x.place.units) == 0 && !x.named().appends {
+	if x.away || !x.stores() {
 		close(s.done)
 		return s
 	}
@@ -313,9 +325,12 @@ func (x *exchange) storeRequest() *storing {
 	go func() {
 		defer close(s.done)
 		defer cancel()
-		if s.place, s.err = x.keep(ctx, x.place); s.err == nil && x.note != "" && x.otidOf != "" {
-			s.err = x.Recall.KeepNote(ctx, s.place.org, s.place.agent.ID,
-				recall.Note{OTID: x.otidOf, Conversation: s.place.conversation, Text: x.note})
+		s.place, s.err = x.keep(ctx, x.place)
+		for _, n := range x.notes {
+			if s.err == nil {
+				n.Conversation = s.place.conversation
+				s.err = x.Recall.KeepNote(ctx, s.place.org, s.place.agent.ID, n)
+			}
 		}
 		if s.err != nil {
 			x.Log.WarnContext(ctx, "messages of the gateway are not stored; the next request of their client brings them again",
@@ -324,6 +339,9 @@ func (x *exchange) storeRequest() *storing {
 	}()
 	return s
 }
+
+// stores reports whether the request says something, or goes on from a stored message.
+func (x *exchange) stores() bool { return len(x.place.units) > 0 || x.place.exists }
 
 var errNotStored = errors.New("the memory takes no part in the request")
 
@@ -426,7 +444,7 @@ func (x *exchange) userOf(ctx context.Context, key apikey.Key, a agent.Agent) (c
 		}
 		return ctx, *key.UserID, nil
 	}
-	named := x.dialect.userOf(x.body)
+	named := userName(x.dialect.userOf(x.body))
 	if named == "" || shared {
 		return ctx, "", nil
 	}
@@ -435,4 +453,15 @@ func (x *exchange) userOf(ctx context.Context, key apikey.Key, a agent.Agent) (c
 		return ctx, "", rest.Unprocessable("user", "the request names a user whom its key may not make: "+err.Error())
 	}
 	return db.WithUser(ctx, user.Key), user.ID, err
+}
+
+// maxUserBytes bounds the name of a user that a request names for its provider.
+const maxUserBytes = 200
+
+// userName returns a name that Loci can keep for a user: the given one or, if it is too long or no text, its hash.
+func userName(given string) string {
+	if len(given) <= maxUserBytes && utf8.ValidString(given) && !strings.ContainsFunc(given, unicode.IsControl) {
+		return given
+	}
+	return "user-" + strings.TrimPrefix(hashed(given), otidPrefix)
 }

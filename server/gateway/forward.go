@@ -50,12 +50,18 @@ func (g *Gateway) send(ctx context.Context, from *http.Request, p passing) (*htt
 	copyHeader(r.Header, from.Header, func(name string) bool {
 		return strings.HasPrefix(name, headerPrefix) || slices.Contains(notPassed, name)
 	})
+	for name, values := range r.Header {
+		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, lociPrefix) }) {
+			r.Header.Del(name) // a key of this server where none is expected
+		}
+	}
 	if _, has := r.Header["User-Agent"]; !has {
 		r.Header.Set("User-Agent", "") // none of Go's own
 	}
 	if !p.cred.own {
-		r.Header.Del("Authorization")
-		r.Header.Del("X-Api-Key")
+		for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
+			r.Header.Del(name)
+		}
 		if err := authorize(r, p.upstream); err != nil {
 			return nil, err
 		}

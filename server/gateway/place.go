@@ -24,14 +24,13 @@ type place struct {
 
 	conversation string // its id
 	exists       bool
-	behind       int      // position of the last message of the request that is stored; 0: any
-	forkAt       string   // id of the message after which the conversation is copied first; empty: it goes on
-	forkID       string   // of that copy
-	units        []unit   // of the request
-	fresh        int      // index of the first unit that is not stored
-	take         []string // otids that the units take from messages of other conversations
-	system       string   // the request's system prompt
-	before       string   // stands for the otid before the first unit
+	behind       int    // position of the last message of the request that is stored; 0: any
+	forkAt       string // id of the message after which the conversation is copied first; empty: it goes on
+	forkID       string // of that copy
+	units        []unit // of the request
+	fresh        int    // index of the first unit that is not stored
+	system       string // the request's system prompt
+	before       string // stands for the otid before the first unit
 }
 
 // named is a conversation that a request names.
@@ -50,7 +49,9 @@ func conversationOf(a agent.Agent, user int64, name string) string {
 	if db.UUID("conv-", name) != uuid.Nil {
 		return name
 	}
-	return "conv-" + uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s %d %s", a.ID, user, name)).String()
+	id := uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s %d %s", a.ID, user, name))
+	id[6] = id[6]&0x0f | 0x40 // the form of all ids here, which are random
+	return "conv-" + id.String()
 }
 
 // find returns the place of a request's messages. Without a named conversation it is the one that says the most of
@@ -112,6 +113,9 @@ func (g *Gateway) find(ctx context.Context, p place, n named, again bool) (place
 	if last.Position == last.Last {
 		return p, nil
 	}
+	if n.name != "" { // it holds all that is said in it
+		return g.unmatched(ctx, p, n)
+	}
 	end, err := g.trailing(ctx, p, *last)
 	if p.behind = end; end == 0 {
 		p.forkAt, p.forkID, p.behind = last.ID, recall.NewConversationID(), last.Position
@@ -123,7 +127,6 @@ func (g *Gateway) find(ctx context.Context, p place, n named, again bool) (place
 func (p place) unlinked(n named) place {
 	if !n.appends {
 		link(p.before, p.units)
-		p.take = otidsOf(p.units)
 	}
 	return p
 }
@@ -152,7 +155,7 @@ const recent = 200
 func (g *Gateway) unmatched(ctx context.Context, p place, n named) (place, error) {
 	candidates := []string{p.conversation}
 	if n.name == "" {
-		if !slices.ContainsFunc(p.units, isTelling) {
+		if !slices.ContainsFunc(p.units, func(u unit) bool { return u.Role == recall.Assistant }) {
 			return p.begin(), nil
 		}
 		var err error
@@ -172,7 +175,7 @@ func (g *Gateway) unmatched(ctx context.Context, p place, n named) (place, error
 		if err != nil {
 			return p, err
 		}
-		if p.sharesWith(messages) || n.name != "" {
+		if p.goesOn(messages, n.name != "") {
 			p.conversation, p.exists, p.behind = c.ID, true, c.Messages
 			return p, nil
 		}
@@ -191,28 +194,60 @@ func isTelling(u unit) bool {
 	return u.Role == recall.Assistant && len(withoutSpaces(textOf(u.Draft))) >= minTelling
 }
 
-// sharesWith marks the units that are among messages, and reports whether a telling one is.
-func (p *place) sharesWith(messages []recall.Message) (shares bool) {
-	stored := map[[sha256.Size]byte]bool{}
+// goesOn reports whether the units go on from the end of a conversation with these messages: a run of units is what was
+// said there last, and holds an answer that is telling or the message that it answers. It marks the units of the run,
+// and the units before it that the conversation has. Units behind the run are new. always says that they go on in any
+// case.
+func (p *place) goesOn(messages []recall.Message, always bool) bool {
+	var said []unit
 	for _, m := range messages {
-		stored[digest(recall.Draft{Role: m.Role, Content: m.Content})] = true
+		if m.Role != recall.System {
+			u := unit{Draft: recall.Draft{Role: m.Role, Content: m.Content}}
+			if m.OTID != nil {
+				u.otid = *m.OTID
+			}
+			said = append(said, u)
+		}
 	}
-	known := make([]bool, len(p.units))
+	stored := make([][sha256.Size]byte, len(said))
+	at := map[[sha256.Size]byte]string{}
+	for i, u := range said {
+		stored[i] = digest(u.Draft)
+		at[stored[i]] = u.otid
+	}
+	sums := make([][sha256.Size]byte, len(p.units))
 	for i, u := range p.units {
-		known[i] = stored[digest(u.Draft)]
-		shares = shares || known[i] && isTelling(u)
+		sums[i] = digest(u.Draft)
+	}
+	end := -1
+	for last := len(p.units) - 1; last >= 0 && end < 0; last-- {
+		length, tells := 0, false
+		for length <= last && length < len(stored) && sums[last-length] == stored[len(stored)-1-length] {
+			u := p.units[last-length]
+			tells = tells || isTelling(u) || length > 0 && (u.Role == recall.Assistant ||
+				p.units[last-length+1].Role == recall.Assistant)
+			length++
+		}
+		if tells || always && length > 0 {
+			end = last
+		}
+	}
+	if end < 0 && !always {
+		return false
 	}
 	for i := range p.units {
-		p.units[i].known = shares && known[i]
+		otid, has := at[sums[i]]
+		if p.units[i].known = has && i <= end; p.units[i].known {
+			p.units[i].stored = otid
+		}
 	}
-	return shares
+	p.fresh = 0
+	return true
 }
 
-// begin returns the place of a new conversation. It takes the otids of messages of other conversations that begin
-// alike.
+// begin returns the place of a new conversation.
 func (p place) begin() place {
-	p.conversation, p.exists = recall.NewConversationID(), false
-	p.fresh, p.take = 0, otidsOf(p.units)
+	p.conversation, p.exists, p.fresh = recall.NewConversationID(), false, 0
 	return p
 }
 
@@ -242,10 +277,10 @@ func (g *Gateway) keep(ctx context.Context, p place) (place, error) {
 		}
 		var recorded loop.Recorded
 		recorded, err = g.Loop.Record(ctx, p.org, p.agent, loop.Record{Conversation: p.conversation,
-			Drafts: recall.Each(p.withSystem(drafts)), Leaves: true, Behind: p.behind, Take: p.take})
+			Drafts: recall.Each(p.withSystem(drafts)), Leaves: true, Behind: p.behind, Take: otidsOf(p.units)})
 		if err == nil {
 			p.conversation, p.exists = recorded.Conversation.ID, true
-			p.behind, p.forkAt, p.take, p.system = recorded.Messages[len(recorded.Messages)-1].Position, "", nil, ""
+			p.behind, p.forkAt, p.system = recorded.Messages[len(recorded.Messages)-1].Position, "", ""
 			return p, nil
 		}
 		if !errors.Is(err, loop.ErrMoved) && !errors.Is(err, db.ErrConflict) || p.behind == 0 {

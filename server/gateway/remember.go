@@ -68,7 +68,7 @@ func (g *Gateway) note(ctx context.Context, p place, shown string) string {
 		g.Log.DebugContext(ctx, "the gateway recalls nothing", "error", err)
 		return ""
 	}
-	return noteOf(chosen(found, withoutSpaces(shown)))
+	return noteOf(chosen(found, withoutSpaces(shown+"\n"+text)))
 }
 
 // queryOf returns the part of a message that is searched for: all of it, or its beginning and its end.
@@ -86,7 +86,9 @@ func chosen(found memorysearch.Results, shown string) (all []memorysearch.Memory
 		text := strings.TrimSpace(h.Text)
 		if h.Context || h.Ended || text == "" || h.Place.Role == string(recall.System) || !helps(h,
 			found.Explanations[h.Kind]) ||
-			strings.Contains(shown, withoutSpaces(text)) {
+			strings.Contains(shown, withoutSpaces(text)) || slices.ContainsFunc(all, func(other memorysearch.MemoryFound) bool {
+			return withoutSpaces(other.Text) == withoutSpaces(text)
+		}) {
 			continue
 		}
 		if all = append(all, h); len(all) == maxNoted {

@@ -20,9 +20,10 @@ import (
 // request; so are the results of tools that follow each other.
 type unit struct {
 	recall.Draft
-	at    int    // index in the request of the last item that it comes from
-	otid  string // says which messages stand before it, and what it says; empty where the history is not sent again
-	known bool   // it is stored
+	at     int    // index in the request of the last item that it comes from
+	otid   string // says which messages stand before it, and what it says; empty where the history is not sent again
+	known  bool   // it is stored
+	stored string // the otid of the stored message, if that is another; the client has shortened its history
 }
 
 // otidPrefix begins the otids of messages that came through the gateway.
@@ -106,7 +107,7 @@ func readUnits(items []json.RawMessage) (units []unit, system []string) {
 			}
 			last := len(units) - 1
 			if last >= 0 && units[last].Role == d.Role && d.Role != recall.User {
-				units[last].Content = append(slices.Clip(units[last].Content), d.Content...)
+				units[last].Content = withParts(units[last].Content, d.Content)
 				units[last].at = i
 				continue
 			}
@@ -114,6 +115,19 @@ func readUnits(items []json.RawMessage) (units []unit, system []string) {
 		}
 	}
 	return units, system
+}
+
+// withParts adds parts to those of a message. Of several results of one call the first one stays.
+func withParts(all, more []recall.Part) []recall.Part {
+	all = slices.Clip(all)
+	for _, p := range more {
+		if p.Type != recall.ToolReturn || !slices.ContainsFunc(all, func(q recall.Part) bool {
+			return q.Type == recall.ToolReturn && q.CallID == p.CallID
+		}) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 func textOf(d recall.Draft) string {

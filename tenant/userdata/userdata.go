@@ -49,7 +49,7 @@ type Page struct {
 
 // UserMemory is what a user has: how many items of each kind, and a page of them.
 type UserMemory struct {
-	IdentityID    string         `json:"identity_id"`
+	IdentityID    string         `json:"identity_id" doc:"The user's."`
 	IdentifierKey string         `json:"identifier_key"`
 	Counts        map[string]int `json:"counts" doc:"How many items there are, by kind."`
 	Items         []Kept         `json:"items" doc:"By kind, the oldest first."`
