@@ -40,12 +40,16 @@ type fault struct {
 	why  string // for the organization and the operator
 }
 
+// repeating is the fault of an answer that is the same words again and again.
+var repeating = fault{"Your last answer said the same again and again.",
+	"the model's answer said the same again and again"}
+
 // reject returns why an answer is not a summary. The fault is empty if it is one.
 func (w *writer) reject(r Reply, text string) fault {
-	if f := w.unfit(r, text); f.told != "" {
-		return f
-	}
+	f := w.unfit(r, text)
 	switch {
+	case f.told != "" && f != repeating: // a text that repeats itself may also have no end
+		return f
 	case w.isTooLong(text):
 		words := plan.FormatWords(w.e.Format, w.s.Mode, w.budget) * 3 / 4
 		return fault{fmt.Sprintf("Your last answer was too long. Write at most %d words.", words),
@@ -54,7 +58,7 @@ func (w *writer) reject(r Reply, text string) fault {
 		return fault{"Your last answer was cut off for its length. Write fewer words.",
 			"the model's answer was cut off for its length"}
 	}
-	return fault{}
+	return f
 }
 
 // unfit returns why an answer is no summary, however long it may be. The fault is empty if it is one.
@@ -70,11 +74,11 @@ func (w *writer) unfit(r Reply, text string) fault {
 			"the model refused to answer"}
 	case errorText.MatchString(text) && utf8.RuneCountInString(text) <= errorChars:
 		return fault{"Your last answer was no summary.", "the model answered with an error or an excuse"}
+	case isNoise(text):
+		return fault{"Your last answer was not readable text.", "the model's answer was not readable text"}
 	case (tokens.Estimate(text) < leastTokens || wordsIn(text) < leastWords) && prose.TokensIn(w.entries) > muchTokens:
 		return fault{"Your last answer was too short to be a summary.",
 			"the model's answer was too short to be a summary"}
-	case isNoise(text):
-		return fault{"Your last answer was not readable text.", "the model's answer was not readable text"}
 	case w.isUnrelated(text):
 		return fault{"Your last answer was not about the conversation.",
 			"the model's answer was not about the conversation"}
@@ -85,8 +89,7 @@ func (w *writer) unfit(r Reply, text string) fault {
 		return fault{"Your last answer has tags of the transcript in it. Write plain text without them.",
 			"the model's answer had tags of the transcript in it"}
 	case repeatsItself(text):
-		return fault{"Your last answer said the same again and again.",
-			"the model's answer said the same again and again"}
+		return repeating
 	}
 	return fault{}
 }
