@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - the basis: archival.go largearchives.go store.go embedding.go
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
-//   - search: fields.go few.go search.go similar.go
+//   - search: fields.go few.go search.go similar.go facets.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go reembed.go vectors.go
 //   - erasures, and archives in the file of an agent: erase.go ofuser.go portable.go
 package archival

@@ -10,9 +10,6 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// DefaultSimilar is the similarity from which on passages are named as similar, unless Options.Similar has another.
-const DefaultSimilar = 0.8
-
 // Limits of what is named as similar.
 const (
 	maxSimilar   = 3

@@ -13,6 +13,9 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
+// DefaultSimilar is the similarity from which on passages are named as similar, unless Options.Similar has another.
+const DefaultSimilar = 0.8
+
 // Options configure a Store.
 type Options struct {
 	Endpoint *endpoint.Endpoint // nil: searches rank by words alone
