@@ -85,9 +85,10 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 			hostile)
 		paste("memory_replace", map[string]any{"label": "notes", "old_string": pasted, "new_string": "x"},
 			strings.Replace(hostile, lines[i], "x", 1))
-		found := w.run(t, "grep_files", string(chat.Encode(map[string]any{"pattern": pasted, "literal": true}))).Text
+		inFile := strings.NewReplacer("\r⏎", "␍", "\u0085⏎", "␤").Replace(pasted) // as documents are decoded
+		found := w.run(t, "grep_files", string(chat.Encode(map[string]any{"pattern": inFile, "literal": true}))).Text
 		if !strings.Contains(found, "hostile.txt") {
-			t.Errorf("grep_files for %q: %s", pasted, found)
+			t.Errorf("grep_files for %q: %s", inFile, found)
 		}
 		for l := range strings.SplitSeq(found, "\n") {
 			if shown, ok := strings.CutPrefix(l, fmt.Sprintf("> %d: ", i+1)); ok && !strings.Contains(w.run(t, "grep_files",
