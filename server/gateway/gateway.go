@@ -6,7 +6,7 @@
 //   - requests: body.go dialect.go unit.go
 //   - where their messages are kept: gateway.go place.go
 //   - what is recalled for them: remember.go
-//   - their way to the provider and back: credential.go forward.go answer.go exchange.go serve.go
+//   - their way to the provider and back: credential.go forward.go answer.go owner.go exchange.go serve.go
 package gateway
 
 import (
