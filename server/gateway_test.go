@@ -457,6 +457,13 @@ func TestTheGatewayRecalls(t *testing.T) {
 	if same*100 < total*99 || !strings.Contains(before, "<recalled_memory>") {
 		t.Errorf("%d of %d bytes stay the same from one request to the next", same, total)
 	}
+	young := []string{"X-Loci-Agent", "young"}
+	g.send(chatPath, `{"model":"m","messages":[{"role":"user","content":"My cat is called Pixel."},
+		{"role":"assistant","content":"So your cat is called Pixel."}]}`, young...)
+	g.send(chatPath, chatOf("What is my cat called?"), young...)
+	if got := g.provider.last().body; !strings.Contains(got, "Pixel") {
+		t.Errorf("a young memory recalls nothing: %s", got)
+	}
 	asks, answer := "What is Mia allergic to, again?", "She is allergic to peanuts, as you told me some time ago."
 	g.provider.answer = func(w http.ResponseWriter, asked sentRequest) { says(w, asked, answer) }
 	g.send(chatPath, chatOf(asks), "X-Loci-Conversation", "sliding")

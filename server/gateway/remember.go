@@ -103,14 +103,17 @@ func helps(h memorysearch.MemoryFound, search *rank.Explanation) bool {
 	if h.Explanation == nil || search == nil {
 		return false
 	}
-	total, shared := 0.0, 0.0
+	total, shared, words := 0.0, 0.0, 0
 	for _, t := range search.Terms {
 		if t.Other {
 			continue
 		}
 		if total += t.Weight; slices.Contains(h.Explanation.Terms, t.Term) {
-			shared += t.Weight
+			shared, words = shared+t.Weight, words+1
 		}
+	}
+	if words >= 2 && shared == total { // however much they weigh: in a young memory each word is in half of the texts
+		return true
 	}
 	least := min(maxWeight, rareWeight*math.Log1p(float64(search.Rows)))
 	if shared >= least && shared >= minShare*total && shared > 0 {
