@@ -516,6 +516,13 @@ func TestUsersOfTheGateway(t *testing.T) {
 			t.Errorf("%s gets %s by a header", user, got)
 		}
 	}
+	response := func(user, more string) servertest.Reply {
+		return g.send(responsesPath, fmt.Sprintf(`{"model":"m","input":"of %s","user":%[1]q%s}`, user, more))
+	}
+	response("ann", "")
+	hers := fmt.Sprintf(`,"previous_response_id":"resp_%d"`, g.provider.last().n)
+	n := g.provider.last().n + 1
+	g.expectKept("bob names a response of ann's", response("bob", hers), "of bob", fmt.Sprintf("Answer %d.", n))
 	g.send(chatPath, chatOf("What is my salary in euros?"))
 	if got := g.provider.last().body; strings.Contains(got, "81,000") {
 		t.Errorf("nobody gets %s", got)
@@ -589,6 +596,7 @@ func TestCredentialsOfTheGateway(t *testing.T) {
 		{"another path with its own", "/openai/v1/files?a=b", []string{"X-Loci-Key", writes, "Authorization",
 			"Bearer sk-mine"},
 			200, "sk-mine"},
+		{"a path that leads elsewhere", "/openai/v1/models/%2e%2e/files", []string{"X-Loci-Key", writes}, 400, ""},
 		{"a mode that is unknown", chatPath, []string{"Authorization", "Bearer " + writes, "X-Loci-Mode", "dream"}, 422, ""},
 		{"an upstream that is unknown", chatPath, []string{"Authorization", "Bearer " + writes, "X-Loci-Upstream", "x"}, 422,
 			""},

@@ -15,8 +15,7 @@ import (
 
 // hopByHop are headers of one connection.
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
-	"Te",
-	"Trailer", "Transfer-Encoding", "Upgrade"}
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // notPassed are further headers of requests that are not passed on: those of the body, which may change, and of this
 // server's own sessions.
@@ -51,7 +50,7 @@ func (g *Gateway) send(ctx context.Context, from *http.Request, p passing) (*htt
 		return strings.HasPrefix(name, headerPrefix) || slices.Contains(notPassed, name)
 	})
 	for name, values := range r.Header {
-		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, lociPrefix) }) {
+		if slices.ContainsFunc(values, isOurs) {
 			r.Header.Del(name) // a key of this server where none is expected
 		}
 	}
@@ -67,6 +66,12 @@ func (g *Gateway) send(ctx context.Context, from *http.Request, p passing) (*htt
 		}
 	}
 	return g.client.Do(r) //nolint:gosec // likewise
+}
+
+// isOurs reports whether the value of a header is a key of this server, with or without a scheme before it.
+func isOurs(value string) bool {
+	words := strings.Fields(value)
+	return len(words) > 0 && len(words) <= 2 && strings.HasPrefix(words[len(words)-1], lociPrefix)
 }
 
 // authorize adds the server's own credential.

@@ -68,7 +68,13 @@ func (g *Gateway) find(ctx context.Context, p place, n named, again bool) (place
 		}
 		p.before = hashed(n.response)
 		if err == nil && known.OTID != "" {
-			p.before, last = known.OTID, &known
+			c, err := g.Recall.Conversation(ctx, p.org, p.agent.ID, known.Conversation)
+			if err != nil && !errors.Is(err, db.ErrNotFound) {
+				return p, err
+			}
+			if err == nil && c.UserKey == user { // the response to another user is not known
+				p.before, last = known.OTID, &known
+			}
 		}
 	}
 	if n.name != "" {

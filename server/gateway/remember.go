@@ -80,17 +80,15 @@ func queryOf(text string) string {
 	return string(chars)
 }
 
-// chosen returns the hits that are good enough and not in view.
+// chosen returns the hits that are good enough, not in view, and not twice.
 func chosen(found memorysearch.Results, shown string) (all []memorysearch.MemoryFound) {
 	for _, h := range found.Hits {
-		text := strings.TrimSpace(h.Text)
-		if h.Context || h.Ended || text == "" || h.Place.Role == string(recall.System) || !helps(h,
-			found.Explanations[h.Kind]) ||
-			strings.Contains(shown, withoutSpaces(text)) || slices.ContainsFunc(all, func(other memorysearch.MemoryFound) bool {
-			return withoutSpaces(other.Text) == withoutSpaces(text)
-		}) {
+		text := withoutSpaces(h.Text)
+		skip := h.Context || h.Ended || h.Place.Role == string(recall.System)
+		if skip || text == "" || strings.Contains(shown, text) || !helps(h, found.Explanations[h.Kind]) {
 			continue
 		}
+		shown += text
 		if all = append(all, h); len(all) == maxNoted {
 			break
 		}

@@ -53,6 +53,11 @@ func (g *Gateway) Serve(c Call) {
 // serve returns an error only if no answer has begun.
 func (g *Gateway) serve(c *Call) error {
 	c.Path = strings.Trim(c.Path, "/")
+	for segment := range strings.SplitSeq(c.Path, "/") {
+		if segment == "." || segment == ".." { // a provider may read them as another path
+			return rest.Malformed("path: it has the segment " + segment)
+		}
+	}
 	cred := credentialsOf(c.Request, c.Key)
 	done, away, err := g.admit(c, &cred)
 	defer done()
@@ -111,7 +116,8 @@ func (g *Gateway) passOn(c *Call, cred credentials) error {
 	if err != nil {
 		return err
 	}
-	answer, err := g.send(r.Context(), r, passing{upstream: u, path: c.Path, cred: cred, body: r.Body,
+	_, written, _ := strings.Cut(r.URL.EscapedPath(), "/"+c.Format+"/v1/")
+	answer, err := g.send(r.Context(), r, passing{upstream: u, path: written, cred: cred, body: r.Body,
 		bytes: r.ContentLength})
 	if err != nil {
 		return unreachable(r.Context(), u, err)
