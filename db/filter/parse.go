@@ -116,7 +116,7 @@ func (p *parser) member(at string, m member, depth int) (*node, error) {
 	if nested {
 		path = strings.Split(rest, ".")
 	}
-	return p.field(at, Test{Field: name, Path: path}, m.value)
+	return p.field(at, Test{Field: name, Path: path}, len(path) == 0, m.value)
 }
 
 // list reads the conditions of and, and of or.
@@ -141,8 +141,9 @@ func (p *parser) list(at string, m member, depth int) (*node, error) {
 }
 
 // field reads what a field is compared with: a value, a list of values of which it must be one, an object of operators
-// or, of metadata, an object of its fields.
-func (p *parser) field(at string, t Test, raw json.RawMessage) (*node, error) {
+// or, of metadata that nests, an object of its fields. A field that its path names does not: a misspelled
+// operator of it is refused.
+func (p *parser) field(at string, t Test, nests bool, raw json.RawMessage) (*node, error) {
 	if len(t.Path) > maxPath {
 		return nil, invalid(at, fmt.Sprintf("a path has at most %d names", maxPath))
 	}
@@ -163,14 +164,14 @@ func (p *parser) field(at string, t Test, raw json.RawMessage) (*node, error) {
 	if len(list) == 0 {
 		return nil, invalid(at, "it has no operator; there are "+strings.Join(operators, ", "))
 	}
-	inside := isJSON && !slices.ContainsFunc(list, func(m member) bool { return isOperator(m.name) })
+	inside := nests && isJSON && !slices.ContainsFunc(list, func(m member) bool { return isOperator(m.name) })
 	all := &node{of: "and"}
 	for _, m := range list {
 		place, part := at+"."+m.name, (*node)(nil)
 		if inside {
 			nested := t
 			nested.Path = append(slices.Clone(t.Path), m.name)
-			part, err = p.field(place, nested, m.value)
+			part, err = p.field(place, nested, true, m.value)
 		} else if !isOperator(m.name) {
 			return nil, unknown(place, "operator", m.name, operators)
 		} else {
