@@ -2,8 +2,10 @@ package archival
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -61,3 +63,12 @@ func (s *Store) SetWordRows(first, more int) {
 
 // SetWide sets from how many passages on a search reads the keys of its tags and times first.
 func (s *Store) SetWide(rows int) { s.search.WideRows = rows }
+
+// The statements that insert a text, and read what is stored in its place.
+var InsertPassage, StoredPassage = insertPassage, storedPassage
+
+// InsertArgs are arguments of both.
+func InsertArgs(ctx context.Context, org db.Org, archive int64, text string) pgx.StrictNamedArgs {
+	sum := sha256.Sum256([]byte(text))
+	return Draft{Text: text, Tags: []string{}, Metadata: []byte(`{}`), HappenedAt: new(time.Now())}.insertArgs(ctx, org, archive, &piece{id: uuid.New(), sha256: sum})
+}

@@ -192,7 +192,7 @@ func (s *Store) lockTexts(ctx context.Context, archive int64, b *Batch) error {
 			}
 			texts[i] = d.Text
 		}
-		buckets = `(SELECT DISTINCT ` + sameHash(`said`) + ` & ` + fmt.Sprint(textLocks-1) + ` AS bucket
+		buckets = `(SELECT DISTINCT ` + sameHash(`said`, `0`) + ` & ` + fmt.Sprint(textLocks-1) + ` AS bucket
 			FROM unnest($2::text[]) AS said ORDER BY bucket) b`
 		args = append(args, texts)
 	}
@@ -200,13 +200,15 @@ func (s *Store) lockTexts(ctx context.Context, archive int64, b *Batch) error {
 		SELECT pg_advisory_xact_lock(hashtextextended('passages ' || $1::bigint, bucket)) FROM `+buckets, args...)
 }
 
-// sameHash returns SQL for the hash of what a text says, as the index passages_same has it.
-func sameHash(text string) string { return `hashtextextended(same_text(` + text + `), 0)` }
+// sameHash returns SQL for the hash of what a text says in an archive, as the index passages_same has it.
+func sameHash(text, archive string) string {
+	return `hashtextextended(same_text(` + text + `), ` + archive + `)`
+}
 
 // saysTheSame is the condition that passage p says what @text says, in the same archive and until the same time. The
-// casts keep Postgres from any other index than passages_same.
-var saysTheSame = `p.org = @org::oid AND p.archive_key = @archive AND ` + sameHash(`p.text`) + ` = ` +
-	sameHash(`@text::text`) + ` AND same_text(p.text) = same_text(@text::text)
+// conditions on p.org and p.archive_key fit no index, so that Postgres reads passages_same.
+var saysTheSame = `p.org = @org::oid AND p.archive_key + 0 = @archive::bigint AND ` + sameHash(`p.text`, `p.archive_key`) +
+	` = ` + sameHash(`@text::text`, `@archive::bigint`) + ` AND same_text(p.text) = same_text(@text::text)
 	AND p.valid_until IS NOT DISTINCT FROM @until::timestamptz`
 
 // insertPieces inserts those pieces that the archive does not have yet, and returns the ids of the new passages. If
@@ -276,12 +278,12 @@ var insertPassage = db.Counting("passages", `
 // another transaction deleted it meanwhile.
 var storedPassage = `
 	SELECT ` + db.Named(passageColumns) + `, p.id <> @id AS duplicate
-	FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
-	WHERE p.org = @org AND c.org = @org AND p.key = coalesce((
-		SELECT p.key FROM passages p
-		WHERE p.org = @org AND p.archive_key = @archive AND p.sha256 = @sum
-		  AND p.valid_until IS NOT DISTINCT FROM @until), (
-		SELECT min(p.key) FROM passages p WHERE ` + saysTheSame + `))`
+	FROM (
+		SELECT * FROM passages p WHERE ` + saysTheSame + `
+		ORDER BY p.sha256 = @sum DESC, p.key
+		LIMIT 1
+	) p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
+	WHERE c.org = @org`
 
 func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
 	lex := lexicon.DocumentIn(d.Text, d.Language)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/archival"
@@ -16,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Query plans depend on Postgres' statistics of all organizations' passages, and word indexes cover all organizations.
@@ -34,6 +36,7 @@ func TestPlansAndIndexes(t *testing.T) {
 		run  func(*testing.T, owned)
 	}{
 		{"fresh passages are read by their keys", freshPassagesAreReadByTheirKeys},
+		{"a batch is inserted by keys", aBatchIsInsertedByKeys},
 		{"fresh passages of a tag are found by its index", freshPassagesOfATagAreFoundByItsIndex},
 		{"fresh passages are found by their metadata", freshPassagesAreFoundByTheirMetadata},
 		{"passages of many archives are found by their terms", passagesOfManyArchivesAreFoundByTheirTerms},
@@ -73,6 +76,35 @@ func freshPassagesAreReadByTheirKeys(t *testing.T, database owned) {
 		t.Fatalf("%d hits, %v", len(got.Hits), err)
 	}
 	plans.ReadByKeys("AS hit (key", "passages_pkey")
+}
+
+// Within a batch, before Postgres has statistics of it, each text is looked up by what it says. Through any other
+// index, all passages before it would be read.
+func aBatchIsInsertedByKeys(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
+	archive := f.archive("notes")
+	key, err := db.One[int64](t.Context(), f.pool, `SELECT key FROM archives WHERE org = $1 AND id = $2`, f.org, archive.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := archival.InsertArgs(t.Context(), f.org, key, "the second")
+	stored := pgx.StrictNamedArgs{"id": args["id"], "org": f.org, "archive": key, "sum": args["sum"], "until": nil,
+		"text": "the second"}
+	plans := dbtest.NewPlans(t, f.pool)
+	var batch pgx.Batch
+	batch.Queue(wordindex.ByIndexes)
+	batch.Queue(archival.InsertPassage, args)
+	batch.Queue(archival.StoredPassage, stored)
+	if err := plans.SendBatch(t.Context(), &batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+	plan := plans.Take("passages p")
+	if n := strings.Count(plan, "Index Scan using passages_same on passages p"); n != 2 || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("the texts are not looked up by what they say:\n%s", plan)
+	}
+	if n := strings.Count(plan, "on passages "); n != 4 { // the insertion itself, and the successor of a passage
+		t.Errorf("%d scans of passages:\n%s", n, plan)
+	}
 }
 
 // Right after a load, before Postgres has statistics of it, passages are found by the index of their tags or times.
