@@ -199,6 +199,7 @@ func (r *pdf) page(index int) (string, error) {
 	shown, closed := t.withAppearances(page, found.appearances)
 	defer closed()
 	shown.omitWordless(found.appearances)
+	shown.joinRaised()
 	shown.mendDirections()
 	text := shown.with(slices.Concat(found.placed, targets(found.links), shown.drawn))
 	text += strings.ReplaceAll(t.marks, markBegins, "\n\n"+markBegins)

@@ -128,8 +128,10 @@ func glyphsOf(all []rune, boxes []box) (glyphs []glyph) {
 		width := boxes[i].right - boxes[i].left
 		last := len(glyphs) - 1
 		switch {
-		case unicode.Is(unicode.Mn, r):
+		case unicode.Is(unicode.Mn, r) && isLeftwardMark(r):
 			marks = append(marks, i)
+		case unicode.Is(unicode.Mn, r) && last >= 0:
+			glyphs[last].add(r)
 		case unicode.IsSpace(r) && width < 0.1:
 			if last >= 0 {
 				glyphs[last].isGap = true
@@ -157,6 +159,10 @@ func glyphsOf(all []rune, boxes []box) (glyphs []glyph) {
 	}
 	return glyphs
 }
+
+// isLeftwardMark reports whether a mark belongs to a letter of Hebrew or Arabic. Marks of other scripts, as of Thai and
+// Hindi, stand behind their letters in PDFium's text.
+func isLeftwardMark(r rune) bool { return r >= 0x0590 && r < 0x0900 || r >= 0xfb1d && r < 0xfe00 }
 
 // nearest returns the letter that runs to the left and is nearest to a mark; nil if there is none.
 func nearest(glyphs []glyph, mark box) *glyph {

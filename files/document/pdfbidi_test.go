@@ -27,3 +27,8 @@ Bold אבג italic דהו end
 Title: Two directions
 `, ""}})
 }
+
+func TestMarksOfOtherScriptsStayBesideHebrew(t *testing.T) {
+	t.Parallel()
+	testPDF(t, []pdfCase{{"exported by LibreOffice", fixture(t, "marks.pdf"), "\nשלום — ประชุม — बैठक\n", ""}})
+}

@@ -53,8 +53,9 @@ func (t *pdfText) takeDrawn(page requests.Page) (found []placed) {
 	if first == 0 && len(found) == 1 {
 		return nil // the whole page is one form
 	}
-	cut := t.offset(first)
-	t.text, t.count, t.boxes = strings.TrimRight(t.text[:cut], " \r\n"), first, nil
+	own := t.text[:t.offset(first)]
+	t.text = strings.TrimRight(own, " \r\n")
+	t.count, t.boxes = first-(len(own)-len(t.text)), nil
 	return found
 }
 

@@ -73,6 +73,7 @@ type pdfText struct {
 	count    int   // characters
 	boxes    []box // of each character; empty boxes for those that PDFium adds
 	offsets  []int // of each character in the text, in bytes, and its length; nil: PDFium says them
+	kept     []int // PDFium's index of each character, -1 for a blank that it lacks; nil: they are the same
 	quarters int   // of a turn, by which most of the lines run in another direction than to the right
 
 	drawn          []placed // texts of forms that were taken from the end of the text
@@ -99,8 +100,12 @@ func (t *pdfText) locate() {
 	t.chars += t.count
 	t.boxes = make([]box, t.count)
 	for i := range t.boxes {
-		found, err := t.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: t.page, Index: i})
-		if err == nil {
+		index := i
+		if t.kept != nil {
+			index = t.kept[i]
+		}
+		found, err := t.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: t.page, Index: index})
+		if err == nil && index >= 0 {
 			t.boxes[i] = box{found.Left, found.Bottom, found.Right, found.Top}.turned(t.quarters)
 		}
 	}

@@ -62,7 +62,7 @@ var isPlaceholder = func() map[string]bool {
 	for _, value := range []string{"untitled", "(anonymous)", "anonymous", "unknown", "unknown author",
 		"powerpoint presentation", "word document", "python-docx", "openpyxl", "apache poi", "windows user",
 		"microsoft office user", "user", "admin",
-		"administrator", "unnamed", "author"} {
+		"administrator", "unnamed", "author", "unspecified", "(unspecified)"} {
 		all[value] = true
 	}
 	return all

@@ -24,7 +24,7 @@ func TestWhatDocumentsSayOfThemselves(t *testing.T) {
 			"<dc:title>Harbour rules</dc:title>")...), "The HARBOUR Rules of 2026\n", nil},
 		{"not the name of a file", docx(para(run("x")), core("<dc:title>rules-2.docx</dc:title>")...), "x\n", nil},
 		{"not what a program filled in", docx(para(run("x")), core("<dc:creator>python-docx</dc:creator><dc:title>"+
-			"Untitled</dc:title>")...), "x\n", nil},
+			"Untitled</dc:title><dc:subject>(unspecified)</dc:subject>")...), "x\n", nil},
 	})
 	testReads(t, document.PPTX, []readCase{{"of a presentation", pptx([]string{shape("", line("", "x"))}, all...),
 		"## Slide 1\n\nx\n\n" + said, []int{1}}})
