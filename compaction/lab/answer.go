@@ -40,7 +40,7 @@ func (s *Session) Queries(most int) (all []Query) {
 		}
 		n := len(s.messages) + 1
 		asks := recall.Message{ID: fmt.Sprintf("message-%d", n), Seq: int64(n), Position: n, Role: recall.User,
-			Content: []recall.Part{{Type: recall.Text, Text: q.Text}}, Tokens: tokens.PerMessage + tokens.Estimate(q.Text)}
+			Content: []recall.Part{{Type: recall.Text, Text: q.Text}}, Tokens: tokens.PerMessage + s.meter.count(q.Text)}
 		all = append(all, Query{n, q.Text, q.Answer, append(slices.Clip(slices.Clone(s.messages)), asks)})
 	}
 	if len(s.questions) > 0 {
@@ -190,7 +190,8 @@ func (s *Session) ask(ctx context.Context, q Query, m *summary.Model, a *Answer)
 func (s *Session) share(ctx context.Context, q Query, m *summary.Model, a *Answer) (clip.View, error) {
 	all := s.contextTokens(q)
 	most := max(int(a.Ratio*float64(all)), 1)
-	v := clip.View{Window: max(2*most, s.fixed+leastRoom), Fixed: s.fixed, Messages: q.messages}
+	v := clip.View{Window: max(2*most, s.fixed+leastRoom), Fixed: s.fixed, Messages: q.messages,
+		Count: s.meter.counter()}
 	if a.Ratio >= 1 {
 		return v, nil
 	}
@@ -215,7 +216,7 @@ func (s *Session) share(ctx context.Context, q Query, m *summary.Model, a *Answe
 	if err != nil {
 		return v, err
 	}
-	made.Tokens = s.scaled(clip.SummaryTokens(made))
+	made.Tokens = s.summaryTokens(made)
 	a.Calls += made.ModelCalls
 	a.Read += made.PromptTokens
 	a.Written += made.OutputTokens

@@ -73,7 +73,8 @@ func Begin(s *Session, under Settings) *Replaying {
 		recorded = &Recorded{*u, under.Prices.Counted(u.Prompt, u.Read, u.Write)}
 	}
 	return &Replaying{session: s, settings: under, sums: map[int]uint64{}, lines: lineCache{},
-		view: clip.View{Window: under.Window, Fixed: s.fixed}, hiddenBy: map[int]string{},
+		view:     clip.View{Window: under.Window, Fixed: s.fixed, Count: s.meter.counter()},
+		hiddenBy: map[int]string{},
 		result: Result{Recorded: recorded, Session: s.name, Policy: under.Name, Window: under.Window, Ratio: under.Ratio,
 			OfQuestions: len(s.asked) > 0, Kinds: map[Kind]Evidence{}, Sources: map[Source]Evidence{}, Turns: []Turn{},
 			Missing: []Missing{}, Reread: []Reread{}, Layers: layersOf(under.Policy)}}
@@ -206,7 +207,7 @@ func (r *Replaying) carryOut(ctx context.Context, planned plan.Plan, step string
 		if err != nil {
 			return false, err
 		}
-		made.Tokens = r.session.scaled(clip.SummaryTokens(made))
+		made.Tokens = r.session.summaryTokens(made)
 		written = &made
 		r.result.ModelCalls += made.ModelCalls
 		r.result.ModelTokens += made.PromptTokens + made.OutputTokens

@@ -15,10 +15,10 @@ package lab
 import (
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -32,6 +32,7 @@ type Session struct {
 	messages []recall.Message
 	system   string
 	counts   *Counts    // how the provider counted; nil if the recording does not say
+	meter    *meter     // counts texts; nil: by Loci's estimate
 	repeats  [][]repeat // for each message, its calls that read again
 	uses     [][]use    // for each message, what it uses of earlier ones; nil if asked is not empty
 	sources  [][]Source // for each message
@@ -48,15 +49,13 @@ const pace = 15 * time.Second
 
 // NewSession returns a session with the positions and counts that a log gives messages.
 func NewSession(t transcript.Transcript) *Session {
-	s := &Session{name: t.Name, fixed: tokens.Estimate(t.System) + tokens.PerMessage}
+	s := &Session{name: t.Name}
 	last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, d := range t.Drafts {
 		m := recall.Message{ID: fmt.Sprintf("message-%d", i+1), Seq: int64(i + 1), Position: i + 1, Role: d.Role,
-			Content: d.Content, StepID: d.StepID, IsErr: d.IsErr, Tokens: tokens.PerMessage, CreatedAt: last.Add(pace)}
+			Content: d.Content, StepID: d.StepID, IsErr: d.IsErr, CreatedAt: last.Add(pace)}
 		for _, p := range d.Content {
 			s.loadsSkills = s.loadsSkills || strings.HasSuffix(p.Name, "load_skill")
-			m.Tokens += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) +
-				p.SealedTokens() + len(p.Images)*tokens.PerImage
 		}
 		if d.CreatedAt != nil {
 			m.CreatedAt = *d.CreatedAt
@@ -65,7 +64,9 @@ func NewSession(t transcript.Transcript) *Session {
 		s.messages = append(s.messages, m)
 	}
 	s.system, s.questions = t.System, t.Evidence
-	s.counts = count(s.messages, t.Prompts)
+	s.meter.weigh(s.messages)
+	s.meter, s.counts = calibrated(s.messages, t.Prompts)
+	s.fixed = s.meter.count(t.System) + tokens.PerMessage
 	s.sources, s.repeats = sourcesOf(s.messages), repeatsOf(s.messages)
 	s.leftOut, s.counted = maps.Clone(t.LeftOut), t.Counted
 	if s.leftOut == nil {
@@ -146,10 +147,10 @@ func (s *Session) asks(i int) bool {
 	return before == nil || m.StepID == nil || *before != *m.StepID
 }
 
-// scaled returns the provider's count for an estimate of Loci's, at the session's average.
-func (s *Session) scaled(tokens int) int {
-	if s.counts == nil {
-		return tokens
+// summaryTokens returns the tokens of the message that shows a summary, as texts of the session are counted.
+func (s *Session) summaryTokens(made clip.Summary) int {
+	if s.meter == nil {
+		return clip.SummaryTokens(made)
 	}
-	return int(math.Round(float64(tokens) * float64(s.counts.Counted) / float64(max(s.counts.Estimated, 1))))
+	return tokens.PerMessage + s.meter.count(clip.SummaryMessage(made, true, nil))
 }
