@@ -21,8 +21,8 @@ var (
 	fraction    = regexp.MustCompile(`^[#0? ]*?([#0?]*) ?[#0?]+/([#0?]+|[1-9]\d*)$`)
 )
 
-// misread returns a format if the library shows it wrongly: hours beyond a day, parts of a second, fractions, and years
-// of the Buddhist calendar. It returns nil for any other, and an empty format for one that hides every number.
+// misread returns a format if the library shows it wrongly: hours beyond a day, parts of a second, fractions, years of
+// the Buddhist calendar, and names of some languages. It returns nil for any other, and an empty format for one that hides every number.
 func misread(code string) numberFormat {
 	if code != "" && strings.Trim(code, "; ") == "" {
 		return numberFormat{}
@@ -32,11 +32,13 @@ func misread(code string) numberFormat {
 		return numberFormat{strings.TrimSpace(code)}
 	}
 	pieces := numberPiece.FindAllString(code, -1)
-	isTime, isOdd := false, false
+	isTime, isOdd, isDate := false, false, false
 	for i, piece := range pieces {
 		switch strings.ToLower(piece[:1]) {
 		case "h", "s":
-			isTime = true
+			isTime, isDate = true, true
+		case "y", "m", "d":
+			isDate = true
 		case "b":
 			isOdd = true
 		case "[":
@@ -47,6 +49,9 @@ func misread(code string) numberFormat {
 			return nil
 		}
 		isTime = isTime || elapsed.MatchString(piece)
+	}
+	if names, years := numberFormat(pieces).language(); isDate && (names != nil || years > 0) {
+		return pieces
 	}
 	if !isOdd || !isTime && !strings.Contains(strings.ToLower(code), "bb") {
 		return nil
@@ -133,19 +138,28 @@ func (f numberFormat) piece(piece, part string, seconds float64, at time.Time, i
 		}
 		return "." + part
 	case 'b':
-		return strconv.Itoa(at.Year() + 543)
+		return strconv.Itoa(at.Year() + buddhistYears)
 	case 'y':
+		_, ahead := f.language()
 		if len(lower) > 2 {
-			return strconv.Itoa(at.Year())
+			return strconv.Itoa(at.Year() + ahead)
 		}
-		return at.Format("06")
+		return fmt.Sprintf("%02d", (at.Year()+ahead)%100)
 	case 'm':
 		if isMinute {
 			return two(at.Minute())
 		}
-		return at.Format([]string{"1", "01", "Jan", "January"}[min(len(lower), 4)-1])
+		if len(lower) < 3 {
+			return two(int(at.Month()))
+		}
+		names, _ := f.language()
+		return names.month(at, len(lower))
 	case 'd':
-		return at.Format([]string{"2", "02", "Mon", "Monday"}[min(len(lower), 4)-1])
+		if len(lower) < 3 {
+			return two(at.Day())
+		}
+		names, _ := f.language()
+		return names.day(at, len(lower) == 3)
 	case 'h':
 		if f.isHalfDay() {
 			return two((at.Hour()+11)%12 + 1)

@@ -84,6 +84,7 @@ const beginFormat, endFormat = "\ue000", "\ue001"
 // mended returns a format that the library shows rightly. For one that it shows wrongly, that is a number with marks,
 // which shown replaces.
 func (all *sheetFormats) mended(code string) string {
+	code = withLanguage(code)
 	f := misread(code)
 	if f == nil {
 		return plainGeneral(code)

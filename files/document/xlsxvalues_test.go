@@ -1,6 +1,7 @@
 package document_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,6 +44,18 @@ func TestXLSXNumbersAsExcelShowsThem(t *testing.T) {
 			[]int{1}},
 		{"years of the Buddhist calendar", formatted("", "dd/mm/bbbb", "46082", "0", "1", "0", "2"), head +
 			"01/03/2569 | 1 | 2" + tail, []int{1}},
+		{"a language that is named", formatted("", "[$-de-DE]d. mmmm yyyy", "46082", "[$-da-DK]d. mmmm", "46147", "[$-en-GB]mmmm",
+			"46082"), head + "1. März 2026 | 5. maj | March" + tail, []int{1}},
+		{"a language with digits or a calendar", formatted("", "[$-107041E]d mmm yyyy;@", "46082", "[$-2010000]d/m/yyyy",
+			"46082", "[$-ja-JP,80]yyyy/m/d", "46082"), head + "1 มี.ค. 2569 | 1/3/2026 | 2026/3/1" + tail, []int{1}},
+		{"names in the genitive", formatted("", `[$-FC19]dd mmmm yyyy" г."`, "46082", "[$-FC22]d mmmm yyyy", "46082",
+			"[$-FC05]d. mmmm", "46082"), head + "01 марта 2026 г. | 1 березня 2026 | 1. březen" + tail, []int{1}},
+		{"languages that nobody knows", formatted("", "[$-7F]d mmm yyyy", "46082", "[$-xx-YY]d mmmm", "46082", "[$-0]yyyy",
+			"46082"), head + "1 Mar 2026 | 1 March | 2026" + tail, []int{1}},
+		{"names that the library has wrong", formatted("", "[$-40B]mmmm", "46054", "[$-fi-FI]ddd d. mmmm", "46030",
+			"[$-41E]dddd d mmmm yy", "46082"), head + "helmikuu | to 8. tammikuu | อาทิตย์ 1 มีนาคม 26" + tail, []int{1}},
+		{"but a currency is none", formatted("", "#,##0.00 [$€-de-DE]", "46082", "[$-409]0", "5", "[$-41E]0.0", "5"), head +
+			"46,082.00 € | 5 | 5.0" + tail, []int{1}},
 		{"a number that its format hides", formatted("", ";;;", "46082", "0", "1", "0", "2"), "## S\n\n| | 1 | 2" + tail,
 			[]int{1}},
 	})
@@ -60,4 +73,27 @@ func TestXLSXLinks(t *testing.T) {
 		"xl/worksheets/_rels/sheet1.xml.rels", relations("h1", "hyperlink", "https://example.org/a", "h2", "hyperlink",
 			"https://example.org/b")), "## S\n\n| [prices](https://example.org/a#top) | https://example.org/b |\n" +
 		"| --- | --- |\n| [terms](https://example.org/f) | [7](https://example.org/b) |\n", []int{1}}})
+}
+
+// Each language that a format may name is one that the library knows.
+func TestXLSXLanguagesOfDates(t *testing.T) {
+	t.Parallel()
+	names := strings.Fields("af am ar ar-SA as az ba be bg bn bo br bs ca co cs cy da de de-AT de-CH dv el en es es-MX et eu " +
+		"fa ff fi fil fo fr fr-CA fy ga gd gl gn gsw gu ha haw he hi hr hsb hu hy id ig is it iu ja ka kk kl km kn ko kok ku " +
+		"ky lb lo lt lv mi mk ml mn mr ms mt my nb ne nl nn no nso oc om or pa pl ps pt pt-PT rm ro ru rw sa sd se si sk sl " +
+		"so sq sr sr-Latn-RS st sv sw ta te tg th ti tk tn tr ts tt uk ur uz ve vi wo xh yo zh zh-TW zh-HK zu")
+	var formats []string
+	for _, name := range names {
+		formats = append(formats, "[$-"+name+"]yyyy mmmm", "46082")
+	}
+	raw := formatted("", formats...)
+	got, err := document.XLSX(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, cell := range strings.Split(strings.Split(got.Text, "\n")[2], " | ") {
+		if !strings.Contains(cell, "2026") {
+			t.Errorf("in %s the date shows as %s", names[i], cell)
+		}
+	}
 }
