@@ -148,7 +148,15 @@ func (d *docx) block(x *xmlReader, e element, md *markdown) error {
 func (d *docx) table(x *xmlReader, md *markdown) error {
 	var rows []row
 	err := eachIn(x, func(e element) error {
-		if e.name != "w:tr" {
+		switch e.name {
+		case "w:tblPr":
+			return x.tree(e, func(props *tree) {
+				for _, name := range []string{"w:tblCaption", "w:tblDescription"} {
+					md.paragraph(besideText(onOneLine(props.val(name)), d.said))
+				}
+			})
+		case "w:tr":
+		default:
 			return nil
 		}
 		r, deleted := row{}, false

@@ -16,6 +16,7 @@ type docx struct {
 	contents bool            // a table of contents was left out
 	embedded map[string]bool // parts with embedded documents that were met
 	carried  *inline         // text of a paragraph without end mark, which the next paragraph continues
+	said     string          // the last paragraph, without its style
 }
 
 // omitContents notes that the document has a table of contents.

@@ -57,6 +57,7 @@ func (d *docx) write(p *wordParagraph, md *markdown) {
 		b.item, b.level, b.label = true, place.level, d.lists.next(place)
 	}
 	md.put(b, p.text)
+	d.said = p.text.plain()
 }
 
 // inlines reads an element that contains runs of text.
@@ -225,10 +226,14 @@ type wordDrawing struct {
 // picture without such a text. If a drawing has two alternative forms, it reads the first.
 func (d *docx) drawing(x *xmlReader, p *wordParagraph, isObject bool) error {
 	w := wordDrawing{isObject: isObject}
+	before := p.boxes.lines
 	err := d.drawn(x, p, &w)
 	shown := pictureText(w.alternative)
-	if len(w.pictures) > 0 {
+	switch {
+	case len(w.pictures) > 0 || p.boxes.lines == before && !isObject:
 		p.text.add(shown, style{})
+	case p.boxes.lines > before:
+		p.boxes.paragraph(besideText(w.alternative, p.boxes.text()))
 	}
 	for _, part := range w.pictures {
 		p.text.add(d.budget.omitted.picture(picturePart(part), shown != ""), style{})

@@ -73,6 +73,11 @@ func TestWordCommentsHeadersAndPictures(t *testing.T) {
 	testReads(t, document.DOCX, []readCase{
 		{"a comment is a note with its author", docx(para(run("x"), `<w:r><w:commentReference w:id="7"/></w:r>`)+
 			para(run("y")), comments...), "x[^1]\n\ny\n\n[^1]: Comment by Ana: Is it?\n    Ask.\n", nil},
+		{"alternative texts of what is no picture", docx(para(run("x"), `<w:r><w:drawing><wp:docPr descr="an arrow"/>`+
+			`<wps:wsp/></w:drawing></w:r>`) + para(`<w:r><w:drawing><wp:docPr descr="a frame"/><wps:wsp><w:txbxContent>`+
+			para(run("boxed"))+`</w:txbxContent></wps:wsp></w:drawing></w:r>`) + `<w:tbl><w:tblPr><w:tblCaption w:val="Prices"/>` +
+			`</w:tblPr><w:tr><w:tc>` + para(run("1")) + `</w:tc></w:tr></w:tbl>`),
+			"x[Picture: an arrow]\n\nboxed\n\n[Alternative text: a frame]\n\n[Alternative text: Prices]\n\n1\n", nil},
 		{"headers and footers stand at the end, each once", docx(para(run("x")), append(links("a", "header",
 			"header1.xml", "b", "header", "header2.xml", "c", "footer", "footer1.xml", "d", "footer", "footer2.xml"),
 			"word/header1.xml", header("hdr", "Secret"), "word/header2.xml", header("hdr", "Secret"), "word/footer1.xml",
@@ -135,6 +140,9 @@ func TestWhatStandsOnASheetBesidesItsCells(t *testing.T) {
 			"## S\n\n" + salesTable, []int{1}},
 		{"a picture by its alternative text", drawn(rows, anchor(2, `<xdr:pic><xdr:nvPicPr><xdr:cNvPr descr="the logo"/>`+
 			`</xdr:nvPicPr></xdr:pic>`)), head + "[Picture: the logo]\n", []int{1}},
+		{"a chart and a shape with alternative texts", drawn(rows, anchor(2, `<xdr:graphicFrame><xdr:cNvPr descr="It grew."/>`+
+			chartFrame+"</xdr:graphicFrame>")+anchor(9, `<xdr:sp><xdr:cNvPr descr="an arrow"/></xdr:sp>`), chart...),
+			head + salesTable + "\n[Alternative text: It grew.]\n\n[Picture: an arrow]\n", []int{1}},
 		{"notes on cells", drawn(rows, "", "xl/comments1.xml", notes(note("B2", "0", "Bob:\nis it d?"))),
 			head + "Comment by Bob on B2: is it d?\n", []int{1}},
 		{"boxes and buttons", drawn(rows, "", "xl/drawings/vml1.vml",
@@ -195,6 +203,11 @@ func TestSlidesAreReadInOrder(t *testing.T) {
 			placed(at(0, 100, 100, 100), "high")}, layout...), "## Slide 1\n\nhigh\n\n- low\n\nComment: Why?\n", []int{1}},
 		{"a picture by its alternative text", slide(pictured(at(0, 300, 9, 9), "the harbour"), placed(at(0, 0, 9, 9), "x")),
 			"## Slide 1\n\nx\n\n[Picture: the harbour]\n", []int{1}},
+		{"a chart and a group with alternative texts", pptx([]string{`<p:grpSp><p:cNvPr descr="Our sales"/><p:graphicFrame>` +
+			`<p:cNvPr descr="It grew."/>` + chartFrame + "</p:graphicFrame></p:grpSp>" +
+			`<p:sp><p:cNvPr descr="said twice"/><p:txBody>` + line("", "This is said twice.") + "</p:txBody></p:sp>"}, layout...),
+			"## Slide 1\n\n" + salesTable + "\n[Alternative text: It grew.]\n\n[Alternative text: Our sales]\n\n" +
+				"This is said twice.\n\nComment: Why?\n", []int{1}},
 		{"a chart is a small table", pptx([]string{"<p:graphicFrame>" + chartFrame + "</p:graphicFrame>"}, layout...),
 			"## Slide 1\n\n" + strings.TrimSuffix(salesTable, "\n") + "\n\nComment: Why?\n", []int{1}},
 	})

@@ -194,5 +194,14 @@ func pictureText(alternative string) string {
 	return "[Picture: " + alternative + "]"
 }
 
+// besideText returns the alternative text of something that has text of its own, such as a chart; nothing if that text
+// says the same.
+func besideText(alternative, own string) string {
+	if alternative == "" || strings.Contains(onOneLine(own), alternative) {
+		return ""
+	}
+	return "[Alternative text: " + alternative + "]"
+}
+
 // onOneLine returns a text with one blank between its words.
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

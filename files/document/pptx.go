@@ -184,6 +184,8 @@ func (s *slide) shape(x *xmlReader, e element) error {
 	}
 	if shape.md.lines == 0 {
 		shape.md.paragraph(shown)
+	} else {
+		shape.md.paragraph(besideText(shape.alternative, shape.md.text()))
 	}
 	if !shape.at.known {
 		if shape.at = s.layout.of(shape.place, shape.index); !shape.at.known && len(before) > 0 {

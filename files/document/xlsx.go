@@ -20,7 +20,7 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 		if err != nil {
 			return err
 		}
-		b := &workbook{archive: a, uncomputed: map[string]bool{}, linked: map[string]bool{}}
+		b := &workbook{archive: a, uncomputed: map[string]bool{}, zeros: map[string]bool{}, linked: map[string]bool{}}
 		if err := b.measure(); err != nil {
 			return err
 		}
@@ -32,15 +32,15 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// lacksValue reports whether a piece of a sheet has a formula without a value.
-func lacksValue(piece []byte) bool {
+// hasFormula reports whether a piece of a sheet has a formula with one of these ends of its cell: with no value, or zero.
+func hasFormula(piece []byte, ends []string) bool {
 	for {
 		_, after, found := bytes.Cut(piece, []byte("</f>"))
 		if !found {
 			return false
 		}
 		next := bytes.TrimLeft(after[:min(len(after), 40)], " \t\r\n")
-		for _, end := range []string{"</c>", "<v/>", "<v />", "<v></v>"} {
+		for _, end := range ends {
 			if bytes.HasPrefix(next, []byte(end)) {
 				return true
 			}
@@ -49,11 +49,17 @@ func lacksValue(piece []byte) bool {
 	}
 }
 
+// How a cell goes on behind its formula: without a value, and with zero.
+var (
+	noValue = []string{"</c>", "<v/>", "<v />", "<v></v>"}
+	zero    = []string{"<v>0</v>"}
+)
+
 // measure unpacks every part once, so that the library gets only archives that are complete and within the limits. It
 // also looks for formulas without values.
 func (b *workbook) measure() error {
 	a := b.archive
-	const longest = 64 // bytes that lacksValue needs
+	const longest = 64 // bytes that hasFormula needs
 	block := make([]byte, longest+64<<10)
 	for _, name := range a.names {
 		body, err := a.open(name)
@@ -66,9 +72,8 @@ func (b *workbook) measure() error {
 			n, err = body.Read(block[kept:])
 			if strings.HasSuffix(name, ".xml") || strings.HasSuffix(name, ".rels") {
 				a.budget.tokens -= bytes.Count(block[kept:kept+n], []byte("<"))
-				if !b.uncomputed[name] && lacksValue(block[:kept+n]) {
-					b.uncomputed[name] = true
-				}
+				b.uncomputed[name] = b.uncomputed[name] || hasFormula(block[:kept+n], noValue)
+				b.zeros[name] = b.zeros[name] || hasFormula(block[:kept+n], zero)
 				b.linked[name] = b.linked[name] || hasLinks(block[:kept+n])
 			}
 			all := block[:kept+n]
@@ -82,7 +87,7 @@ func (b *workbook) measure() error {
 	return a.budget.spent()
 }
 
-// readParts finds the parts of the sheets, and the people who commented.
+// readParts finds the parts of the sheets, whether their formulas are calculated, and the people who commented.
 func (b *workbook) readParts(main string) error {
 	b.sheets, b.people = map[string]string{}, map[string]string{}
 	links, err := b.archive.relations(main)
@@ -91,6 +96,13 @@ func (b *workbook) readParts(main string) error {
 	}
 	err = b.archive.find(main, "sheet", func(_ *xmlReader, e element) error {
 		b.sheets[e.attr("name")] = links[e.attr("r:id")].target
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = b.archive.find(main, "calcPr", func(_ *xmlReader, e element) error {
+		b.uncalculated = e.attr("fullCalcOnLoad") == "1" || e.attr("fullCalcOnLoad") == "true"
 		return nil
 	})
 	for _, link := range links {

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"cmp"
+	"regexp"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -13,7 +15,10 @@ type workbook struct {
 	people     map[string]string // who wrote threaded comments, by id
 	uncomputed map[string]bool   // parts of sheets with formulas whose values are not stored
 	formats    *sheetFormats
+	zeros      map[string]bool // parts of sheets with formulas whose values are zero
 	linked     map[string]bool // parts of sheets with links
+
+	uncalculated bool // the workbook is to be calculated when it is opened, because its program did not: zeros say nothing
 }
 
 // Limits of formulas without a value.
@@ -28,7 +33,7 @@ type sheetFormulas map[int]map[int]string
 
 // formulas returns the formulas of a sheet's cells that have no value.
 func (b *workbook) formulas(book *excelize.File, name, part string) (sheetFormulas, error) {
-	if !b.uncomputed[part] {
+	if !b.uncomputed[part] && !(b.uncalculated && b.zeros[part]) {
 		return nil, nil //nolint:nilnil // there are none
 	}
 	all, count, shared := sheetFormulas{}, 0, 0
@@ -45,7 +50,8 @@ func (b *workbook) formulas(book *excelize.File, name, part string) (sheetFormul
 			return err
 		})
 		column, row, unknown := excelize.CellNameToCoordinates(e.attr("r"))
-		if err != nil || !isFormula || value != "" || unknown != nil || count >= maxFormulas {
+		isKnown := value != "" && (value != "0" || !b.uncalculated)
+		if err != nil || !isFormula || isKnown || unknown != nil || count >= maxFormulas {
 			return err
 		}
 		if formula == "" && shared < maxShared {
@@ -57,22 +63,30 @@ func (b *workbook) formulas(book *excelize.File, name, part string) (sheetFormul
 			if count++; all[row-1] == nil {
 				all[row-1] = map[int]string{}
 			}
-			all[row-1][column-1] = "=" + strings.TrimPrefix(formula, "=")
+			all[row-1][column-1] = cmp.Or(linkLabel(formula), "="+strings.TrimPrefix(formula, "="))
 		}
 		return nil
 	})
 	return all, err
 }
 
-// withFormulas returns a row of cells with the formulas of those that are empty.
+// linkLabel returns what a formula shows that makes a link; nothing if it computes that.
+func linkLabel(formula string) string {
+	if m := labelledLink.FindStringSubmatch(formula); m != nil {
+		return cmp.Or(strings.ReplaceAll(m[2], `""`, `"`), m[1])
+	}
+	return ""
+}
+
+var labelledLink = regexp.MustCompile(`^=?\s*HYPERLINK\(\s*"([^"]+)"\s*(?:,\s*"((?:[^"]|"")*)"\s*)?\)$`)
+
+// withFormulas returns a row of cells with the formulas of those that have no value.
 func withFormulas(cells []string, formulas map[int]string) []string {
 	for column, formula := range formulas {
 		for len(cells) <= column {
 			cells = append(cells, "")
 		}
-		if cells[column] == "" {
-			cells[column] = formula
-		}
+		cells[column] = formula
 	}
 	return cells
 }

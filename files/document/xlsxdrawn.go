@@ -40,8 +40,20 @@ func (b *workbook) drawn(links map[string]relation, cells func(string) []string)
 
 // anchored is something that is drawn on a sheet, with the cell of its upper left corner.
 type anchored struct {
-	row, col int
-	md       *markdown
+	row, col     int
+	md           *markdown
+	alternatives []string // of what is no picture
+}
+
+// sayAlternatives adds the alternative texts.
+func (a *anchored) sayAlternatives() {
+	for _, text := range a.alternatives {
+		if a.md.lines == 0 {
+			a.md.paragraph(pictureText(text))
+		} else {
+			a.md.paragraph(besideText(text, a.md.text()))
+		}
+	}
 }
 
 // sheetDrawing is the state of reading what is drawn on a sheet.
@@ -59,6 +71,7 @@ func (d *sheetDrawing) anchors(x *xmlReader) error {
 			one := anchored{md: newMarkdown(d.archive.budget)}
 			d.md = one.md
 			err := d.shapes(x, &one)
+			one.sayAlternatives()
 			d.all = append(d.all, one)
 			return err
 		case "mc:Fallback":
@@ -82,6 +95,10 @@ func (d *sheetDrawing) shapes(x *xmlReader, one *anchored) error {
 				}
 				return err
 			})
+		case "xdr:cNvPr":
+			if text := alternative(e); text != "" {
+				one.alternatives = append(one.alternatives, text)
+			}
 		case "xdr:txBody":
 			return d.paragraphs(x, d.md, false)
 		case "c:chart", "cx:chart":

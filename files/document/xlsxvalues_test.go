@@ -63,6 +63,22 @@ func TestXLSXNumbersAsExcelShowsThem(t *testing.T) {
 		"1 hidden text (sheet S)"}})
 }
 
+// Programs that do not calculate store zeros as the values of formulas, and have the workbook calculated when it is
+// opened.
+func TestXLSXFormulasThatNobodyCalculated(t *testing.T) {
+	t.Parallel()
+	row := `<row r="1"><c r="A1"><f>SUM(A2:B2)</f><v>0</v></c><c r="B1"><f>B2+1</f><v>8</v></c><c r="C1"><v>0</v></c></row>` +
+		`<row r="2"><c r="A2" t="str"><f>HYPERLINK("https://example.org/f","our ""terms""")</f><v>0</v></c>` +
+		`<c r="B2"><f>HYPERLINK("https://example.org/g")</f><v>0</v></c></row>`
+	const rest = " | 8 | 0 |\n| --- | --- | --- |\n| "
+	testReads(t, document.XLSX, []readCase{
+		{"are shown as formulas", xlsxWith(`<calcPr fullCalcOnLoad="1"/>`, []sheet{{"S", "", row}}), "## S\n\n| =SUM(A2:B2)" +
+			rest + "[our \"terms\"](https://example.org/f) | https://example.org/g |\n", []int{1}},
+		{"elsewhere a zero is a zero", xlsxWith(`<calcPr calcId="1"/>`, []sheet{{"S", "", row}}), "## S\n\n| 0" + rest +
+			"[0](https://example.org/f) | [0](https://example.org/g) |\n", []int{1}},
+	})
+}
+
 func TestXLSXLinks(t *testing.T) {
 	t.Parallel()
 	row := `<row r="1"><c r="A1" t="str"><v>prices</v></c><c r="B1" t="str"><v>https://example.org/b</v></c></row>` +
