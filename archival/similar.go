@@ -24,28 +24,60 @@ type Similar struct {
 }
 
 // Similar returns the passages of the same archive that hold now and are similar to a new one, the most similar first,
-// at most maxSimilar. It returns none for a duplicate, which is named already.
+// at most maxSimilar. It returns none for a duplicate, which is named already. It asks for a vector and uses several
+// connections, so it must not run in a transaction: there a Lookalikes from before it says the same.
 func (s *Store) Similar(ctx context.Context, org db.Org, p Inserted) ([]Similar, error) {
-	if p.Duplicate || s.similar > 1 {
+	if p.Duplicate {
 		return nil, nil
 	}
-	text := db.Beginning(p.Text, similarBytes)
-	found, err := s.Search(ctx, org, Query{Text: text, ArchiveID: p.ArchiveID, Users: db.AllUsers(), Limit: 2 * maxSimilar,
-		AsWritten: true})
+	found, err := s.lookalikes(ctx, org, Query{ArchiveID: p.ArchiveID, Users: db.AllUsers()}, p.Text, p.given())
+	return found.To(p), err
+}
+
+// Lookalikes are passages that are similar to a text, the most similar first.
+type Lookalikes []lookalike
+
+type lookalike struct {
+	Similar
+	archive string // its id
+}
+
+// Lookalikes returns the passages within reach that hold now and are similar to a text that is not stored yet.
+func (s *Store) Lookalikes(ctx context.Context, org db.Org, r Reach, text string) (Lookalikes, error) {
+	return s.lookalikes(ctx, org, Query{AgentID: r.AgentID, Users: r.Users}, text, "")
+}
+
+// To returns those that are in the archive of a new passage, at most maxSimilar, and none for a duplicate.
+func (l Lookalikes) To(p Inserted) (all []Similar) {
+	for _, found := range l {
+		if !p.Duplicate && found.archive == p.ArchiveID && found.ID != p.ID && len(all) < maxSimilar {
+			all = append(all, found.Similar)
+		}
+	}
+	return all
+}
+
+// lookalikes completes a query by a text and returns what is similar to it. language is the text's; empty: it is found.
+func (s *Store) lookalikes(ctx context.Context, org db.Org, q Query, text, language string) (Lookalikes, error) {
+	if s.similar > 1 {
+		return nil, nil
+	}
+	q.Text, q.Limit, q.AsWritten = db.Beginning(text, similarBytes), 2*maxSimilar, true
+	found, err := s.Search(ctx, org, q)
 	if err != nil {
 		return nil, err
 	}
-	cosines, err := s.cosines(ctx, org, text, found)
+	cosines, err := s.cosines(ctx, org, q.Text, found)
 	if err != nil {
 		return nil, err
 	}
-	terms := lexicon.DocumentIn(text, p.given()).Terms
-	var all []Similar
+	terms := lexicon.DocumentIn(q.Text, language).Terms
+	var all Lookalikes
 	for _, h := range found.Hits {
 		similarity := max(cosines[h.Key], shared(terms, lexicon.DocumentIn(db.Beginning(h.Text, similarBytes),
 			h.given()).Terms))
-		if h.ID != p.ID && similarity >= s.similar && len(all) < maxSimilar {
-			all = append(all, Similar{h.ID, db.Beginning(h.Text, 200), similarity})
+		if similarity >= s.similar {
+			all = append(all, lookalike{Similar{h.ID, db.Beginning(h.Text, 200), similarity}, h.ArchiveID})
 		}
 	}
 	return all, nil

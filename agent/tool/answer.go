@@ -54,6 +54,9 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 			return result, false, err
 		}
 	}
+	if t.ahead != nil {
+		c = t.ahead(s.memories, ctx, c, args)
+	}
 	stored, err = s.memories.Recall.AnswerCall(ctx, c.Org, call.CallPlace, func(tx pgx.Tx) (recall.Draft, error) {
 		if call.May != nil {
 			if err := call.May(tx); err != nil {

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 )
@@ -117,5 +119,31 @@ func TestAToolAndItsResultAreStoredTogether(t *testing.T) {
 	if got, stored, err := w.tools.Answer(t.Context(), caller, search); err != nil || !stored ||
 		!strings.Contains(got.Text, "behind the lift") || len(w.results(t, "s")) != 1 {
 		t.Errorf("a search without arguments: %+v, %t, %v", got, stored, err)
+	}
+}
+
+// A call that stores a passage names those that are similar, by meaning too: searching for them leaves the transaction
+// that stores the result whole.
+func TestAPassageOfACallNamesSimilarOnes(t *testing.T) {
+	t.Parallel()
+	w, _ := newTalk(t)
+	e := embedtest.New(t, 8)
+	encoder := e.Endpoint(t)
+	e.Use(t, w.pool, encoder)
+	passages := archival.New(w.pool, archival.Options{Endpoint: encoder})
+	w.tools = tool.New(tool.Memories{Files: w.store, Recall: w.said, Blocks: w.agents.Blocks, Archival: passages,
+		Agents: w.agents, Working: w.agents.Working, MemoryFiles: w.agents.MemoryFiles})
+	caller := tool.Caller{Org: w.org, Agent: w.agent}
+	for i, text := range []string{"Ann likes green tea with lemon in the morning",
+		"Ann likes green tea with lemon in the evening"} {
+		id := fmt.Sprint("call", i)
+		call := w.called(t, id, "archival_memory_insert", `{"content":"`+text+`"}`)
+		if _, stored, err := w.tools.Answer(t.Context(), caller, call); err != nil || !stored {
+			t.Fatalf("%s: stored %t, %v", text, stored, err)
+		}
+		got := w.results(t, id)
+		if len(got) != 1 || strings.Contains(got[0], "Similar to what is there already") != (i == 1) {
+			t.Errorf("%s: got %q, want similar ones named: %t", text, got, i == 1)
+		}
 	}
 }

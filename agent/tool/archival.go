@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,14 +41,25 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 		return Result{}, err
 	}
 	text := insertedText(got)
-	if similar, err := m.Archival.Similar(ctx, c.Org, got[0]); err == nil && len(got) == 1 {
-		text += similarText(similar)
+	if len(got) == 1 {
+		text += similarText(slices.DeleteFunc(c.lookalikes.To(got[0]), func(p archival.Similar) bool {
+			return p.ID == string(a.Supersedes)
+		}))
 	}
 	if a.Supersedes != "" {
 		text += fmt.Sprintf(" It supersedes %s, which ended with it: searches find that one only with as_of.",
 			echo(string(a.Supersedes)))
 	}
 	return Result{Text: text}, nil
+}
+
+// archivalLookalikes finds the passages that an insertion's result names as similar. Without them the result names none.
+func (m Memories) archivalLookalikes(ctx context.Context, c Caller, raw json.RawMessage) Caller {
+	var a archivalInsertArgs
+	if _, err := decodeNamed("archival_memory_insert", raw, &a); err == nil && a.Content != "" {
+		c.lookalikes, _ = m.Archival.Lookalikes(ctx, c.Org, c.archives(), string(a.Content))
+	}
+	return c
 }
 
 // validUntil reads the time until which a passage is valid. A date means the end of that day.

@@ -79,6 +79,8 @@ type Caller struct {
 
 	Call  *recall.CallPlace // the call that runs; nil if no log has it
 	Waits bool              // the caller waits for a started sub-agent, and takes its return as the call's result
+
+	lookalikes archival.Lookalikes // passages that are similar to the one that archival_memory_insert stores
 }
 
 // CallerIn returns an agent as the caller of tools in a conversation.

@@ -54,7 +54,7 @@ func New(m Memories) *Set {
 		growing(define("memory", Memories.memory)),
 		growing(define(UpdateWorkingMemory, Memories.updateWorkingMemory)),
 		growing(define(memoryFilesTool, Memories.memoryFiles)),
-		define("archival_memory_insert", Memories.archivalInsert),
+		lookingAhead(define("archival_memory_insert", Memories.archivalInsert), Memories.archivalLookalikes),
 		reading(define("archival_memory_search", Memories.archivalSearch)),
 		define("archival_memory_update", Memories.archivalUpdate),
 		define("archival_memory_delete", Memories.archivalDelete),
@@ -108,6 +108,9 @@ func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessa
 	t, err := s.named(meant)
 	if err != nil {
 		return Result{}, err
+	}
+	if t.ahead != nil {
+		c = t.ahead(s.memories, ctx, c, args)
 	}
 	if !t.grows || s.memories.Agents == nil {
 		return s.call(ctx, t, s.memories, c, args)

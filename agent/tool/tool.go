@@ -45,7 +45,11 @@ type Tool struct {
 	alone     bool     // the tool has transactions of its own, and does nothing twice for the same call of a log
 	grows     bool     // the tool may change what always stands in the prompt
 	arguments []string // the names of its arguments, in the order of its struct
-	run       func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
+
+	// ahead looks up what run needs of a search, before the transaction in which run works; nil looks up nothing.
+	ahead func(m Memories, ctx context.Context, c Caller, args json.RawMessage) Caller
+
+	run func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
 }
 
 // call runs the tool on m, like Set.Run.
@@ -159,6 +163,11 @@ func growing(t Tool) Tool {
 
 func reading(t Tool) Tool {
 	t.reads = true
+	return t
+}
+
+func lookingAhead(t Tool, ahead func(Memories, context.Context, Caller, json.RawMessage) Caller) Tool {
+	t.ahead = ahead
 	return t
 }
 
