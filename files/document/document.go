@@ -11,7 +11,7 @@
 //     docxtext.go docx.go sheet.go sheetlanguages.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go
 //     xlsxdrawn.go sheetcontrols.go xlsx.go readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odfform.go odflist.go odftable.go odf.go odp.go epub.go
-//   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mailfiles.go mail.go
+//   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mailfiles.go mailversions.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfbidi.go pdfraised.go pdfturned.go pdfdrawn.go
 //     pdfappearance.go pdfform.go pdflinks.go pdfnotes.go pdf.go read.go pdfimage.go
 package document

@@ -81,13 +81,56 @@ type notebookOutput struct {
 }
 
 type notebookBundle struct {
+	notebookVersions
+
+	others notebookOthers
+}
+
+// notebookVersions are the versions of an output that are read, by their media types.
+type notebookVersions struct {
 	Plain    notebookText     `json:"text/plain"`
 	Markdown notebookText     `json:"text/markdown"`
 	HTML     notebookText     `json:"text/html"`
+	Latex    notebookText     `json:"text/latex"`
+	JSON     notebookJSON     `json:"application/json"`
+	SVG      notebookText     `json:"image/svg+xml"`
 	PNG      notebookPresence `json:"image/png"`
 	JPEG     notebookPresence `json:"image/jpeg"`
-	SVG      notebookPresence `json:"image/svg+xml"`
 	GIF      notebookPresence `json:"image/gif"`
+}
+
+// UnmarshalJSON reads the versions that are known, and whether there are others.
+func (b *notebookBundle) UnmarshalJSON(raw []byte) error {
+	if err := syntaxOnly(json.Unmarshal(raw, &b.notebookVersions)); err != nil {
+		return err
+	}
+	return syntaxOnly(json.Unmarshal(raw, &b.others))
+}
+
+// notebookOthers are the media types of an output.
+type notebookOthers map[string]notebookPresence
+
+// runs reports whether a version is a program or data for one, such as a chart of Plotly.
+func (o notebookOthers) runs() bool {
+	for kind, isThere := range o {
+		if bool(isThere) && strings.HasPrefix(kind, "application/") && kind != "application/json" {
+			return true
+		}
+	}
+	return false
+}
+
+// maxNotebookJSON is how much of a value of JSON is shown, in bytes. Of a larger one nothing is.
+const maxNotebookJSON = 64 << 10
+
+// notebookJSON is any value of JSON, as it stands.
+type notebookJSON string
+
+func (t *notebookJSON) UnmarshalJSON(raw []byte) error {
+	if string(raw) != "null" && len(raw) <= maxNotebookJSON {
+		*t = notebookJSON(raw)
+	}
+	return nil
 }
 
 // notebookPresence reports that a value other than null is there, without keeping it.
@@ -192,24 +235,62 @@ func (c *notebookCell) write(md *markdown, language string) {
 }
 
 func (o *notebookOutput) write(md *markdown) {
-	text := o.Text + o.Data.Plain
-	if d := o.Data; bool(d.PNG || d.JPEG || d.SVG || d.GIF) {
+	text := cleanText(ansi.ReplaceAllString(string(o.Text+o.Data.Plain), ""))
+	if o.Type == "error" || o.Type == "pyerr" {
+		text = o.failure()
+	}
+	drawn := ""
+	if o.Data.SVG != "" {
+		drawn, _ = readHTML(cleanText(string(o.Data.SVG)), &omissions{})
+	}
+	isPicture := bool(o.Data.PNG || o.Data.JPEG || o.Data.GIF) || o.Data.SVG != "" && isBlank(drawn)
+	if isPicture {
 		md.budget.omitted.add(picture)
 	}
-	if o.Type == "error" || o.Type == "pyerr" {
-		text = cmp.Or(o.Trace.notebookText, notebookText(o.Name+": "+o.Value))
-	}
-	if markdown := string(o.Data.Markdown); markdown != "" {
-		md.raw(cleanText(markdown))
+	if markdown := cleanText(string(o.Data.Markdown)); markdown != "" {
+		md.raw(markdown)
 		return
 	}
-	if page := cleanText(string(o.Data.HTML)); text == "" && page != "" {
-		if shown, err := readHTML(page, &md.budget.omitted); err == nil {
-			md.raw(shown)
+	if (isBlank(text) || objectName.MatchString(text)) && o.writeRich(md, drawn) {
+		return
+	}
+	if !isPicture && o.Data.others.runs() {
+		md.budget.omitted.add("interactive output")
+	}
+	md.fence("", text)
+}
+
+// objectName matches what Python says of an object that has no text: <IPython.core.display.HTML object>.
+var objectName = regexp.MustCompile(`^\s*<[^<>\n]*>\s*$`)
+
+// failure returns the trace of an error, behind the error's message if the trace does not have it.
+func (o *notebookOutput) failure() string {
+	message := cleanText(ansi.ReplaceAllString(o.Name+": "+o.Value, ""))
+	trace := cleanText(ansi.ReplaceAllString(string(o.Trace.notebookText), ""))
+	if o.Value != "" && strings.Contains(trace, cleanText(ansi.ReplaceAllString(o.Value, ""))) {
+		return trace
+	}
+	return message + "\n" + trace
+}
+
+// writeRich writes a version of an output that says more than its plain text. drawn is the text of its drawing. It
+// reports whether there is one.
+func (o *notebookOutput) writeRich(md *markdown, drawn string) bool {
+	shown := ""
+	if page := cleanText(string(o.Data.HTML)); page != "" {
+		shown, _ = readHTML(page, &md.budget.omitted) // what cannot be laid out shows nothing
+	}
+	for _, text := range []string{shown, cleanText(string(o.Data.Latex)), drawn} {
+		if !isBlank(text) {
+			md.raw(text)
+			return true
 		}
-		return
 	}
-	md.fence("", cleanText(ansi.ReplaceAllString(string(text), "")))
+	if o.Data.JSON != "" {
+		md.fence("json", cleanText(string(o.Data.JSON)))
+		return true
+	}
+	return false
 }
 
 // ansi matches the control sequences of ECMA-48 that color a terminal.

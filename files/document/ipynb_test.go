@@ -15,6 +15,9 @@ func TestIPYNB(t *testing.T) {
 	code := func(source, outputs string) string {
 		return `{"cell_type":"code","source":` + source + `,"outputs":[` + outputs + `]}`
 	}
+	display := func(plain, versions string) string {
+		return `{"output_type":"display_data","data":{"text/plain":"` + plain + `",` + versions + `}}`
+	}
 	markdown := func(source string) string { return `{"cell_type":"markdown","source":` + source + `}` }
 	testReads(t, document.IPYNB, []readCase{
 		{"Markdown stays, code is fenced with its language", book(markdown(`["# Tides\n","\n","high"]`) + "," +
@@ -37,6 +40,17 @@ func TestIPYNB(t *testing.T) {
 		{"Markdown is shown rather than plain text", book(code(`"x"`,
 			`{"output_type":"execute_result","data":{"text/plain":["<M>"],"text/markdown":["**m**"]}}`)),
 			"```python\nx\n```\n\n**m**\n", nil},
+		{"a table is shown rather than the name of its object", book(code(`"x"`, display("<pandas.Styler at 0x7f>",
+			`"text/html":"<table><tr><th>a</th></tr><tr><td>7</td></tr></table>"`))),
+			"```python\nx\n```\n\n| a |\n|---|\n| 7 |\n", nil},
+		{"so are formulas, values and words of drawings", book(code(`"x"`, display("<Latex object>", `"text/latex":"$a^2$"`)+
+			","+display("<JSON object>", `"application/json":{"k": 7}`)+","+
+			display("<SVG object>", `"image/svg+xml":["<svg><text>north</text></svg>"]`))),
+			"```python\nx\n```\n\n$a^2$\n\n```json\n{\"k\": 7}\n```\n\nnorth\n", nil},
+		{"plain text that says something stays", book(code(`"x"`, display("a 7", `"text/html":"<p>b</p>"`))),
+			"```python\nx\n```\n\n```\na 7\n```\n", nil},
+		{"an error that its trace does not name", book(code(`"x"`, `{"output_type":"error","ename":"E","evalue":"bad",`+
+			`"traceback":["line 1"]}`)), "```python\nx\n```\n\n```\nE: bad\nline 1\n```\n", nil},
 		{"a fence is longer than those in it", book(code("\"```\"", "")), "````python\n```\n````\n", nil},
 		{"empty lines go, but not in code", book(markdown("\"a  \\n\\n\\n\\n~~~\\nx\\n\\n\\ny\\n~~~\\nb\\u0000\"")),
 			"a\n\n~~~\nx\n\n\ny\n~~~\nb\n", nil},

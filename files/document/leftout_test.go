@@ -101,6 +101,9 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			`"outputs":[{"output_type":"display_data","data":{"image/png":"aGk=","image/jpeg":null,"text/plain":"<F>"}}]},` +
 			`{"cell_type":"code","source":"y","outputs":[{"data":{"image/jpeg":null,"text/plain":"z"}}]}]}`),
 			"1 picture without text (cell 1)"},
+		{"programs among a notebook's outputs", jupyter, []byte(`{"nbformat":4,"cells":[{"cell_type":"code","source":"x",` +
+			`"outputs":[{"output_type":"display_data","data":{"application/vnd.plotly.v1+json":{"data":[]}}}]}]}`),
+			"1 interactive output (cell 1)"},
 		{"pictures of chapters of a book", "application/epub+zip", epub("B", "a.html", "<p>x</p>", "b.html",
 			`<p>y<img src="b.png"><img src="c.png" alt="the harbour"></p>`),
 			"1 picture without text (chapter 2; LOCI_OCR_COMMAND would have them read)"},

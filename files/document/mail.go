@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"unicode"
 )
 
 // mailReader reads the messages of one file. The header's words, the media types and the quotation of bytes are decoded
@@ -203,68 +202,6 @@ func (m *mailReader) multipart(p mailPart, depth int) (mailText, error) {
 func isStyling(p mailPart) bool {
 	return p.mediaType == "text/css" || strings.HasPrefix(p.mediaType, "font/") ||
 		strings.Contains(p.mediaType, "font") || strings.Contains(p.mediaType, "javascript")
-}
-
-// bestVersion returns the plain version of a text, or another one that says more.
-func bestVersion(parts []mailPart, texts []string) string {
-	plain, other := "", ""
-	for i, text := range texts {
-		version := &other
-		if parts[i].mediaType == "text/plain" {
-			version = &plain
-		}
-		if len(strings.Fields(text)) > len(strings.Fields(*version)) {
-			*version = text
-		}
-	}
-	if saysMore(other, plain) {
-		return other
-	}
-	return plain
-}
-
-// A version says more than the plain one if it is over twice as long, or if it has so many words that the plain one
-// lacks, this share of its words, and lacks fewer of the plain one's words. The plain version may be a stub: "This mail
-// is in HTML."
-const (
-	moreWords = 3
-	moreShare = 0.2
-)
-
-func saysMore(version, plain string) bool {
-	said, of := wordsIn(version), wordsIn(plain)
-	if len(of) == 0 {
-		return len(said) > 0
-	}
-	more, less := lacking(said, of), lacking(of, said)
-	if len(strings.Fields(version)) > 2*len(strings.Fields(plain))+10 {
-		return true
-	}
-	return more >= moreWords && float64(more) >= moreShare*float64(len(said)) && more > less
-}
-
-// wordsIn returns the different words and numbers of a text, in lower case, without those in the targets of links.
-func wordsIn(text string) map[string]bool {
-	words := map[string]bool{}
-	text = strings.ToLower(linkTarget.ReplaceAllString(text, " "))
-	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for word := range strings.FieldsFuncSeq(text, between) {
-		words[word] = true
-	}
-	return words
-}
-
-// linkTarget matches the target of a link or a picture in Markdown, and an address by itself.
-var linkTarget = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
-
-// lacking counts the words that others lack.
-func lacking(words, others map[string]bool) (n int) {
-	for word := range words {
-		if !others[word] {
-			n++
-		}
-	}
-	return n
 }
 
 // forwarded returns the text of a message within a message.

@@ -48,6 +48,7 @@ func must(s string, err error) string {
 
 func TestMailIsRead(t *testing.T) {
 	t.Parallel()
+	const words = "Dear customer, below you find what we agreed in our last meeting with you in the harbour."
 	japaneseText := must(japanese.ISO2022JP.NewEncoder().String("会議は金曜日です"))
 	chinese := must(simplifiedchinese.GB18030.NewEncoder().String("会议改到星期五上午十点。请准时参加。"))
 	russian := must(charmap.KOI8R.NewEncoder().String("Встреча перенесена на пятницу."))
@@ -98,7 +99,19 @@ func TestMailIsRead(t *testing.T) {
 			"# x\n\nFrom: a\n\nYour invoice is ready. Total: see below.\n\nTotal due 1,250 EUR\n"},
 		{"a version with links of its own", multi("alternative", "text/plain", "The invoice of May is ready for you to read.",
 			"text/html", `<p><a href="https://example.com/a/b/c?d=e">The invoice of May</a> is ready for you to read. Hi.`),
-			"# x\n\nFrom: a\n\nThe invoice of May is ready for you to read.\n"},
+			"# x\n\nFrom: a\n\n[The invoice of May](https://example.com/a/b/c?d=e) is ready for you to read. Hi.\n"},
+		{"links that the plain version has", multi("alternative", "text/plain", "Our terms: https://example.com/t",
+			"text/html", `<p>Our <a href="https://mail.example.com/click?t">terms</a>`),
+			"# x\n\nFrom: a\n\nOur terms: https://example.com/t\n"},
+		{"a table that only one version has", multi("alternative", "text/plain", words+" The prices of today:",
+			"text/html", "<p>"+words+" The prices of today:<table><tr><th>Crane<tr><td>1399 EUR</table>"),
+			"# x\n\nFrom: a\n\n" + words + " The prices of today:\n\n| Crane |\n|---|\n| 1399 EUR |\n"},
+		{"lines that only one version has, and the other way round", multi("alternative", "text/plain", words+" Code 17.",
+			"text/html", "<p>"+words+"<p>Room 4042.<p>Bye."), "# x\n\nFrom: a\n\n" + words + " Code 17.\n\n" +
+			"[Only in the HTML of the message:]\nRoom 4042.\nBye.\n"},
+		{"a number that only a short plain version has", multi("alternative", "text/plain", "Code 17.\nWelcome here.",
+			"text/html", "<p>"+words+" "+words), "# x\n\nFrom: a\n\n" + words + " " + words + "\n\n" +
+			"[Only in the plain text of the message:]\nCode 17.\n"},
 		{"a plain version that says nothing", multi("alternative", "text/plain", "See HTML.", "text/html",
 			"<p>"+strings.Repeat("word ", 15)+"<p>end"), "# x\n\nFrom: a\n\n" + strings.TrimSpace(strings.Repeat("word ", 15)) +
 			"\n\nend\n"},
