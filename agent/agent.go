@@ -2,7 +2,7 @@
 // prompts, and reads the memories through their stores.
 //
 // Each file uses those that are named before it:
-//   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go
+//   - agents, and the store: customtool.go flushsettings.go gatewaysettings.go handoversettings.go format.go promptsettings.go
 //     skillsettings.go agent.go
 //     fields.go promptmeans.go store.go modelfamily.go model.go limits.go lettatype.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go skill.go systemprompt.go
@@ -13,7 +13,7 @@
 //   - agents that change: rulenames.go toolstore.go definition.go create.go update.go portable.go
 //   - work between the turns: flushend.go stats.go growth.go windowjob.go idlejob.go promptlog.go flush.go
 //     workingjob.go jobs.go
-//   - what else is asked of an agent: fit.go memorycompress.go mixedusers.go overview.go policypreview.go
+//   - what else is asked of an agent: fit.go fittedview.go memorycompress.go mixedusers.go overview.go policypreview.go
 package agent
 
 import (
@@ -104,6 +104,7 @@ type Settings struct {
 	Handover *HandoverSettings `json:"handover,omitempty"` // nil: HandoverOff
 	Prompt   *PromptSettings   `json:"prompt,omitempty"`   // nil: the defaults
 	Skills   *SkillSettings    `json:"skills,omitempty"`   // nil: the defaults
+	Gateway  *GatewaySettings  `json:"gateway,omitempty"`  // nil: the server's mode, and no tools
 }
 
 // These say what an agent's tools search and read: the memories of all its users, the memories of the user with whom
@@ -288,6 +289,11 @@ func (s Settings) check() error {
 	}
 	if s.Skills != nil {
 		if err := s.Skills.check(); err != nil {
+			return err
+		}
+	}
+	if s.Gateway != nil {
+		if err := s.Gateway.check(); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,8 @@ type PromptTarget struct {
 	Window     int             // tokens of the window; 0: the agent's
 	Compaction json.RawMessage // an object of compaction settings that override the agent's and the conversation's
 
+	Around []string // texts that the caller sends besides the messages; they count as the tools do
+
 	WithoutFiles bool  // leaves out the texts of open files, and says so
 	LettasLayout bool  // shows the state in the system prompt, where Letta has it, rather than at the end
 	Trial        Trial // changes a prompt to find out what its provider refuses
@@ -174,6 +176,9 @@ func (s *Store) prepare(ctx context.Context, org db.Org, target PromptTarget) (p
 	count := p.tally(&p.ofTools)
 	for _, t := range p.tools {
 		p.counted.Tools += count(string(t))
+	}
+	for _, text := range target.Around {
+		p.counted.Tools += count(text)
 	}
 	return p, base, nil
 }

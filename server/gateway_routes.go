@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -17,14 +18,18 @@ import (
 // Gateway configures the providers' own APIs as doors to the memories.
 type Gateway struct {
 	Upstreams gateway.Upstreams
-	Mode      gateway.Mode // of requests that name none; empty means Remember
-	OnFailure string       // gateway.Pass or gateway.Refuse; empty means Pass
+	Mode      string // of agent.GatewayModes, for requests that name none; empty means remember
+	OnFailure string // gateway.Pass or gateway.Refuse; empty means Pass
 }
 
 func (s *Server) gatewayRoutes(a *rest.API) {
 	g := gateway.New(gateway.Options{Agents: s.Agents, Recall: s.Recall, Loop: s.Loop, Tools: s.Tools,
 		Upstreams: s.Gateway.Upstreams, Mode: s.Gateway.Mode, OnFailure: s.Gateway.OnFailure, Log: s.Log, User: s.userOf,
-		Create: s.createNamed, Embed: s.embedForGateway})
+		Create: s.createNamed, Embed: s.embedForGateway,
+		Ask: func(ctx context.Context, org db.Org) error { return s.Quotas.Ask(ctx, org, time.Now()) },
+		Spend: func(ctx context.Context, org db.Org, tokens int64) error {
+			return s.Quotas.Spend(ctx, org, time.Now(), tokens)
+		}})
 	waits := rest.OnlyWaits(func(*http.Request) bool { return true }) // the gateway bounds its requests itself
 	for _, prefix := range []string{"", "/agents/{agent_id}", "/k/{key}", "/k/{key}/agents/{agent_id}"} {
 		for _, format := range []string{gateway.OpenAI, gateway.Anthropic} {

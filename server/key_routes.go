@@ -40,6 +40,7 @@ type APIKey struct {
 	LastUsedAt        *time.Time `json:"last_used_at" doc:"When the key was used last, to about a minute; null for never."`
 	RequestsPerMinute *int       `json:"requests_per_minute" doc:"Null for the server's setting."`
 	RequestsAtOnce    *int       `json:"requests_at_once" doc:"Null for the server's setting."`
+	GatewayMode       *string    `json:"gateway_mode" doc:"Of its requests to the gateway; null: the agent's."`
 }
 
 // MadeAPIKey is a new API key with its secret.
@@ -49,10 +50,14 @@ type MadeAPIKey struct {
 }
 
 func apiKeyOf(k apikey.Key) APIKey {
+	var mode *string
+	if k.GatewayMode != "" {
+		mode = &k.GatewayMode
+	}
 	return APIKey{ID: k.ID, OrgID: k.OrgID, OrgName: k.OrgName, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes,
 		AgentIDs: k.AgentIDs, UserID: k.UserID, Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
 		LastUsedAt:        k.LastUsedAt,
-		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce}
+		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce, GatewayMode: mode}
 }
 
 // NewAPIKey describes an API key to create.
@@ -68,6 +73,8 @@ type NewAPIKey struct {
 	// Both fall back to the server's settings.
 	RequestsPerMinute *int `json:"requests_per_minute,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
 	RequestsAtOnce    *int `json:"requests_at_once,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
+
+	GatewayMode string `json:"gateway_mode,omitempty" enum:"observe,remember,manage" doc:"Of its requests to the gateway."`
 }
 
 func (s *Server) listKeys(ctx context.Context, input *struct {
@@ -99,7 +106,7 @@ func (s *Server) createKey(ctx context.Context, input *struct{ Body NewAPIKey })
 	agents := rest.Each(b.AgentIDs, func(id rest.AgentID) string { return string(id) })
 	secret, key, err := s.Keys.Create(ctx, apikey.NewKey{In: org, Name: b.Name, Scopes: b.Scopes, AgentIDs: agents,
 		User: user, Operator: b.Operator, ExpiresAt: b.ExpiresAt, RequestsPerMinute: b.RequestsPerMinute,
-		RequestsAtOnce: b.RequestsAtOnce, Maker: &maker, Defaults: s.KeyLimits})
+		RequestsAtOnce: b.RequestsAtOnce, GatewayMode: b.GatewayMode, Maker: &maker, Defaults: s.KeyLimits})
 	return MadeAPIKey{APIKey: apiKeyOf(key), Key: secret}, err
 }
 

@@ -34,6 +34,10 @@ type UpdateQuotas struct {
 	Agents      rest.Opt[int64] `json:"agents,omitzero" minimum:"0" maximum:"9e15" doc:"Agents."`
 	StoredBytes rest.Opt[int64] `json:"stored_bytes,omitzero" minimum:"0" maximum:"9e15" doc:"Bytes that usage counts."`
 	Requests    rest.Opt[int64] `json:"requests_per_month,omitzero" minimum:"0" maximum:"9e15" doc:"Of a month in UTC."`
+
+	// Of the gateway, in a day in UTC.
+	GatewayRequests rest.Opt[int64] `json:"gateway_requests_per_day,omitzero" minimum:"0" maximum:"9e15" doc:"Paid here."`
+	GatewayTokens   rest.Opt[int64] `json:"gateway_tokens_per_day,omitzero" minimum:"0" maximum:"9e15" doc:"Paid here."`
 }
 
 func (s *Server) updateQuotas(ctx context.Context, input *struct {
@@ -49,7 +53,8 @@ func (s *Server) updateQuotas(ctx context.Context, input *struct {
 		for _, f := range []struct {
 			to    **int64
 			given rest.Opt[int64]
-		}{{&l.Agents, b.Agents}, {&l.StoredBytes, b.StoredBytes}, {&l.Requests, b.Requests}} {
+		}{{&l.Agents, b.Agents}, {&l.StoredBytes, b.StoredBytes}, {&l.Requests, b.Requests},
+			{&l.GatewayRequests, b.GatewayRequests}, {&l.GatewayTokens, b.GatewayTokens}} {
 			switch {
 			case f.given.Null:
 				*f.to = nil

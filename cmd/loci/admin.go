@@ -159,7 +159,8 @@ func (a adminOfDatabase) UpdateQuotas(ctx context.Context, idOrName string, chan
 // changeLimits applies a change to limits.
 func changeLimits(limits *quota.Limits, change map[string]*int64) {
 	for field, target := range map[string]**int64{db.QuotaAgents: &limits.Agents, db.QuotaStoredBytes: &limits.StoredBytes,
-		db.QuotaRequests: &limits.Requests} {
+		db.QuotaRequests: &limits.Requests, db.QuotaGatewayRequests: &limits.GatewayRequests,
+		db.QuotaGatewayTokens: &limits.GatewayTokens} {
 		if n, found := change[field]; found {
 			*target = n
 		}

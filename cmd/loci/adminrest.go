@@ -61,6 +61,9 @@ func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (created 
 			body[field] = *limit
 		}
 	}
+	if n.GatewayMode != "" {
+		body["gateway_mode"] = n.GatewayMode
+	}
 	err = a.send(ctx, http.MethodPost, keysPath, body, &created)
 	return created, err
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/server/gateway"
 )
@@ -12,7 +14,7 @@ import (
 type upstreams struct {
 	Upstreams secret `name:"upstreams" env:"LOCI_UPSTREAMS" help:"Providers of models: a JSON list, or @ and the path of a file with one."` //nolint:lll // a tag is one line
 
-	GatewayMode      string `name:"gateway-mode" env:"LOCI_GATEWAY_MODE" default:"remember" help:"What the gateway does with requests that name no mode: observe or remember."`              //nolint:lll // likewise
+	GatewayMode      string `name:"gateway-mode" env:"LOCI_GATEWAY_MODE" default:"remember" help:"What the gateway does with requests that name no mode: observe, remember or manage."`              //nolint:lll // likewise
 	GatewayOnFailure string `name:"gateway-on-failure" env:"LOCI_GATEWAY_ON_FAILURE" default:"pass" help:"What happens to its requests while the memory cannot be reached: pass or refuse."` //nolint:lll // likewise
 }
 
@@ -27,8 +29,8 @@ func (u upstreams) named() (model.Upstreams, error) {
 
 // checkGateway returns an error for a setting of the gateway that means nothing.
 func (u upstreams) checkGateway() error {
-	if mode := gateway.Mode(u.GatewayMode); mode != gateway.Observe && mode != gateway.Remember {
-		return settingError{fmt.Errorf("LOCI_GATEWAY_MODE is %q; it must be observe or remember", u.GatewayMode)}
+	if !slices.Contains(agent.GatewayModes, u.GatewayMode) {
+		return settingError{fmt.Errorf("LOCI_GATEWAY_MODE is %q; it must be observe, remember or manage", u.GatewayMode)}
 	}
 	if u.GatewayOnFailure != gateway.Pass && u.GatewayOnFailure != gateway.Refuse {
 		return settingError{fmt.Errorf("LOCI_GATEWAY_ON_FAILURE is %q; it must be pass or refuse", u.GatewayOnFailure)}

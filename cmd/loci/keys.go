@@ -40,13 +40,16 @@ type keysCreateCmd struct {
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`
 	RequestsAtOnce    *int `placeholder:"N" help:"Requests under way at once, in place of LOCI_KEY_REQUESTS_AT_ONCE."`
+
+	GatewayMode string `enum:",observe,remember,manage" default:"" placeholder:"MODE" help:"What the gateway does with the key's requests: observe, remember or manage (default: as the agent says)."` //nolint:lll // a tag is one line
 }
 
 // newKey returns the key to create.
 func (c keysCreateCmd) newKey(today time.Time) (apikey.NewKey, error) {
 	expires, err := expiry(c.Expires, today)
 	key := apikey.NewKey{Name: c.Name, Operator: c.Operator, Scopes: c.Scope, AgentIDs: c.Agent,
-		ExpiresAt: expires, RequestsPerMinute: c.RequestsPerMinute, RequestsAtOnce: c.RequestsAtOnce}
+		ExpiresAt: expires, RequestsPerMinute: c.RequestsPerMinute, RequestsAtOnce: c.RequestsAtOnce,
+		GatewayMode: c.GatewayMode}
 	if c.User != nil {
 		if strings.TrimSpace(*c.User) == "" {
 			return key, settingError{errors.New("--user is empty; give the id or the identifier_key of an identity")}

@@ -17,6 +17,9 @@ type orgsQuotaCmd struct {
 	Agents      *string `placeholder:"N" help:"Agents; 'none' is no limit."`
 	StoredBytes *string `placeholder:"N" help:"Bytes of what it stores; 'none' is no limit."`
 	Requests    *string `name:"requests-per-month" placeholder:"N" help:"Requests of a month in UTC; 'none' is no limit."`
+
+	GatewayRequests *string `name:"gateway-requests-per-day" placeholder:"N" help:"Requests to the gateway that the server pays for; 'none' is no limit."` //nolint:lll // a tag is one line
+	GatewayTokens   *string `name:"gateway-tokens-per-day" placeholder:"N" help:"Their tokens, of prompts and answers; 'none' is no limit."`
 }
 
 func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {
@@ -25,7 +28,9 @@ func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {
 		flag, field string
 		text        *string
 	}{{"--agents", db.QuotaAgents, c.Agents}, {"--stored-bytes", db.QuotaStoredBytes, c.StoredBytes},
-		{"--requests-per-month", db.QuotaRequests, c.Requests}} {
+		{"--requests-per-month", db.QuotaRequests, c.Requests},
+		{"--gateway-requests-per-day", db.QuotaGatewayRequests, c.GatewayRequests},
+		{"--gateway-tokens-per-day", db.QuotaGatewayTokens, c.GatewayTokens}} {
 		if f.text == nil {
 			continue
 		}

@@ -31,7 +31,6 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/gateway"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/tenant/apikey"
 	"github.com/loci-memory/loci/tenant/erase"
@@ -177,7 +176,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Probe:          p.probe,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), TurnPatience: p.TurnPatience,
 		Origins: rest.Origins(p.CORSOrigins), MCPFixtures: fixtures(),
-		Gateway: server.Gateway{Upstreams: p.upstreams, Mode: gateway.Mode(p.GatewayMode),
+		Gateway: server.Gateway{Upstreams: p.upstreams, Mode: p.GatewayMode,
 			OnFailure: p.GatewayOnFailure}}
 	if p.loopback { // only this machine can reach the server
 		api.OpenOrg = p.keys.OpenOrg

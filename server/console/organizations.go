@@ -41,6 +41,9 @@ type orgUsage struct {
 		Agents      *int64 `json:"agents"`
 		StoredBytes *int64 `json:"stored_bytes"`
 		Requests    *int64 `json:"requests_per_month"`
+
+		GatewayRequests *int64 `json:"gateway_requests_per_day"`
+		GatewayTokens   *int64 `json:"gateway_tokens_per_day"`
 	} `json:"quotas"`
 }
 
@@ -117,7 +120,8 @@ func organizationRows(v *visit) (list[organizationRow], error) {
 // setQuotas sets the quotas of an organization. An empty field means no limit.
 func setQuotas(v *visit) error {
 	body := map[string]any{}
-	for _, name := range []string{"agents", "stored_bytes", "requests_per_month"} {
+	for _, name := range []string{"agents", "stored_bytes", "requests_per_month", "gateway_requests_per_day",
+		"gateway_tokens_per_day"} {
 		body[name] = nil
 		if text := strings.ReplaceAll(strings.TrimSpace(v.r.PostFormValue(name)), ",", ""); text != "" {
 			n, err := strconv.ParseInt(text, 10, 64)

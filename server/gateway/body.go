@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -190,16 +191,39 @@ func (b *body) bytes() []byte {
 	if len(b.edits) == 0 {
 		return b.raw
 	}
-	slices.SortStableFunc(b.edits, func(a, b edit) int { return a.from - b.from })
 	var out bytes.Buffer
 	at := 0
-	for _, e := range b.edits {
+	for _, e := range b.merged() {
 		out.Write(b.raw[at:e.from])
 		out.Write(e.with)
 		at = e.to
 	}
 	out.Write(b.raw[at:])
 	return out.Bytes()
+}
+
+// merged returns the edits in the order of their places. Where bytes are replaced, nothing else is changed, except that a
+// text that is added to the end of a replaced text or list stands at the end of what replaces it.
+func (b *body) merged() (all []edit) {
+	slices.SortStableFunc(b.edits, func(a, b edit) int {
+		if a.from == b.from && (a.to == a.from || b.to == b.from) {
+			return a.to - b.to // what is inserted stands before what is replaced
+		}
+		return cmp.Or(a.from-b.from, b.to-a.to)
+	})
+	for _, e := range b.edits {
+		n := len(all) - 1
+		if n < 0 || e.from >= all[n].to || all[n].from == all[n].to {
+			all = append(all, e)
+			continue
+		}
+		within := all[n]
+		size := len(within.with)
+		if e.from == e.to && e.to == within.to-1 && size > 0 && within.with[size-1] == b.raw[within.to-1] {
+			all[n].with = slices.Insert(slices.Clone(within.with), size-1, e.with...)
+		}
+	}
+	return all
 }
 
 // escaped returns a text as it stands between quotes in JSON.

@@ -93,7 +93,7 @@ func FuzzBody(f *testing.F) {
 			}
 			units, _ := readUnits(b.rawItems())
 			for _, u := range units {
-				b.addToItem(u.at, "note", d.partType)
+				b.addToItem(u.last(), "note", d.partType)
 			}
 			d.addSystem(b, "system")
 			if json.Valid([]byte(text)) && !json.Valid(b.bytes()) {

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -32,12 +34,13 @@ type exchange struct {
 	*Call
 	dialect *dialect
 	cred    credentials
-	mode    Mode
+	mode    string // of agent.GatewayModes
 	body    *body
 	model   string // as the client names it
 
 	away  bool          // the memory takes no part
 	place place         // of the request's messages; without an agent if the memory takes no part
+	kept  *place        // of the messages, if they are stored already
 	notes []recall.Note // to be kept, without their conversation
 }
 
@@ -61,6 +64,9 @@ func (x *exchange) converse(raw []byte) error {
 			return err
 		}
 	}
+	if err := x.ask(); err != nil {
+		return err
+	}
 	r, stored := x.Request, x.storeRequest()
 	request := x.body.bytes()
 	answer, err := x.send(r.Context(), r, passing{upstream: upstream, path: x.Path, cred: x.cred,
@@ -76,7 +82,7 @@ func (x *exchange) converse(raw []byte) error {
 	w.WriteHeader(answer.StatusCode)
 	keep := func([]byte) {}
 	if answer.StatusCode == http.StatusOK {
-		keep = func(whole []byte) { x.storeAnswer(r.Context(), stored, whole) }
+		keep = func(whole []byte) { x.keepAnswer(r.Context(), stored, request, whole) }
 	}
 	err = copyAnswer(w, answer, x.dialect, keep)
 	stored.wait(keepTimeout)
@@ -93,7 +99,7 @@ func (x *exchange) tell(h http.Header) {
 		h.Set(memoryHeader, "unavailable")
 		return
 	}
-	h.Set(memoryHeader, string(x.mode))
+	h.Set(memoryHeader, x.mode)
 	h.Set(agentHeader, x.place.agent.ID)
 	if x.stores() {
 		h.Set(conversationHeader, cmp.Or(x.place.forkID, x.place.conversation))
@@ -151,6 +157,7 @@ func unreachable(ctx context.Context, u model.Upstream, err error) error {
 func (x *exchange) remember(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(db.WithPatience(ctx, findTimeout), findTimeout)
 	defer cancel()
+	before := slices.Clone(x.body.edits)
 	err := x.prepare(ctx)
 	if err == nil || ctx.Err() == nil && rest.ProblemOf(err).GetStatus() < http.StatusInternalServerError {
 		return err
@@ -160,17 +167,17 @@ func (x *exchange) remember(ctx context.Context) error {
 	}
 	x.Gateway.away.Store(now().Add(awayFor).UnixNano())
 	x.Log.WarnContext(ctx, "a request passes the gateway without memory", "error", err)
-	x.away, x.body.edits = true, slices.DeleteFunc(x.body.edits, func(e edit) bool { return e.from == e.to })
+	x.away, x.body.edits = true, before
 	return nil
 }
 
 func (x *exchange) prepare(ctx context.Context) (err error) {
 	key := rest.Caller(ctx)
-	if x.mode, err = x.modeOf(); err != nil {
-		return err
-	}
 	p := place{org: rest.Org(ctx)}
 	if p.agent, err = x.agentOf(ctx, key); err != nil {
+		return err
+	}
+	if x.mode, err = x.modeOf(p.agent); err != nil {
 		return err
 	}
 	if ctx, p.user, err = x.userOf(ctx, key, p.agent); err != nil {
@@ -185,22 +192,36 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 	if x.place, err = x.find(ctx, p, x.named(), again); err != nil {
 		return err
 	}
-	if x.mode == Observe || len(x.place.units) == 0 {
+	if x.mode == agent.GatewayObserve || len(x.place.units) == 0 {
 		return nil
 	}
-	return x.recall(ctx)
+	notes, err := x.notesOf(ctx)
+	if err != nil {
+		return err
+	}
+	if x.mode == agent.GatewayManage {
+		if err := x.manage(ctx, notes); err != nil {
+			return err
+		}
+		if ctx.Err() != nil { // the window took the time of what follows
+			again, cancel := context.WithTimeout(x.Request.Context(), findTimeout)
+			defer cancel()
+			ctx = again
+		}
+	}
+	return x.recall(ctx, notes)
 }
 
-// modeOf returns the mode that a request asks for.
-func (x *exchange) modeOf() (Mode, error) {
+// modeOf returns the mode of a request: the one that it asks for, else that of its key, its agent or the server.
+func (x *exchange) modeOf(a agent.Agent) (string, error) {
 	asked := x.Request.Header.Get(modeHeader)
 	if asked == "" {
-		return x.Mode, nil
+		return cmp.Or(rest.Caller(x.Request.Context()).GatewayMode, a.GatewayMode(), x.Mode), nil
 	}
-	if !slices.Contains(Modes, Mode(asked)) {
-		return "", rest.Unprocessable("header."+modeHeader, "expected observe or remember. Got: "+db.Short(asked))
+	if !slices.Contains(agent.GatewayModes, asked) {
+		return "", rest.Unprocessable("header."+modeHeader, "expected observe, remember or manage. Got: "+db.Short(asked))
 	}
-	return Mode(asked), nil
+	return asked, nil
 }
 
 // named returns what a request says about its conversation.
@@ -220,76 +241,6 @@ func (x *exchange) named() named {
 		n.name, n.appends = "openai "+object.ID, true
 	}
 	return n
-}
-
-// recall adds to the request what the memories hold: notes behind messages, blocks in the system prompt, and the
-// working memory at the end.
-func (x *exchange) recall(ctx context.Context) error {
-	p := x.place
-	otids := otidsOf(p.units)
-	for _, u := range p.units {
-		if u.stored != "" {
-			otids = append(otids, u.stored)
-		}
-	}
-	notes, err := x.Recall.Notes(ctx, p.org, p.agent.Key, otids)
-	if err != nil {
-		return err
-	}
-	behind := map[string]string{}
-	for _, n := range notes {
-		if behind[n.OTID] == "" || n.Conversation == p.conversation {
-			behind[n.OTID] = n.Text
-		}
-	}
-	last := len(p.units) - 1
-	newest := p.units[last]
-	var c recall.Conversation
-	if p.exists {
-		if c, err = x.Recall.Conversation(ctx, p.org, p.agent.ID, p.conversation); err != nil {
-			return err
-		}
-	}
-	blocks, working, err := x.Agents.ShownMemory(ctx, p.org, p.agent, c)
-	if err != nil {
-		return err
-	}
-	for i, u := range p.units {
-		note, kept := behind[u.otid], behind[u.otid] != ""
-		switch {
-		case u.Role != recall.User:
-			continue
-		case note == "" && u.stored != "":
-			note = behind[u.stored]
-		case i == last && i >= p.fresh && !u.known:
-			note = x.note(ctx, p, shownTexts(p)+blocks)
-		}
-		if note == "" {
-			continue
-		}
-		if x.body.addToItem(u.at, note, x.dialect.partType); !kept && u.otid != "" {
-			x.notes = append(x.notes, recall.Note{OTID: u.otid, Text: note})
-		}
-	}
-	if blocks != "" {
-		x.dialect.addSystem(x.body, blocks)
-	}
-	if working != "" && newest.Role == recall.User {
-		x.body.addToItem(newest.at, "\n\n"+working, x.dialect.partType)
-	}
-	return nil
-}
-
-// shownTexts returns what the request itself says.
-func shownTexts(p place) string {
-	var b strings.Builder
-	b.WriteString(p.system)
-	for _, u := range p.units {
-		for _, part := range u.Content {
-			b.WriteString("\n" + part.Text)
-		}
-	}
-	return b.String()
 }
 
 // storing is the storage of a request's messages.
@@ -321,7 +272,11 @@ func (x *exchange) storeRequest() *storing {
 	go func() {
 		defer close(s.done)
 		defer cancel()
-		s.place, s.err = x.keep(ctx, x.place)
+		if s.err = nil; x.kept != nil {
+			s.place = *x.kept
+		} else {
+			s.place, s.err = x.keep(ctx, x.place)
+		}
 		for _, n := range x.notes {
 			if s.err == nil {
 				n.Conversation = s.place.conversation
@@ -341,14 +296,50 @@ func (x *exchange) stores() bool { return len(x.place.units) > 0 || x.place.exis
 
 var errNotStored = errors.New("the memory takes no part in the request")
 
-// storeAnswer stores an answer behind the request's messages, once they are stored.
-func (x *exchange) storeAnswer(ctx context.Context, request *storing, whole []byte) {
-	if !request.wait(waitTimeout) {
-		return
+// ask counts a request that the server pays for. While the memory is away, it is not counted.
+func (x *exchange) ask() error {
+	if x.cred.own || x.away {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(db.WithPatience(x.Request.Context(), findTimeout), findTimeout)
+	defer cancel()
+	err := x.Ask(ctx, rest.Org(x.Request.Context()))
+	if _, exceeded := db.QuotaExceeded(err); exceeded || err == nil || x.OnFailure == Refuse {
+		return err
+	}
+	x.Log.WarnContext(ctx, "a request that the server pays for is not counted", "error", err)
+	return nil
+}
+
+// keepAnswer reads an answer, counts its tokens if the server pays for them, and stores it.
+func (x *exchange) keepAnswer(ctx context.Context, request *storing, sent, whole []byte) {
 	answer, err := model.ReadAnswer(ctx, x.dialect.format, bytes.NewReader(whole), maxAnswerBytes)
+	if !x.cred.own && !x.away {
+		x.spend(ctx, sent, whole, answer.Usage)
+	}
 	if len(answer.Content) == 0 {
 		x.Log.DebugContext(ctx, "an answer of a provider is not stored", "error", err)
+		return
+	}
+	x.storeAnswer(ctx, request, answer)
+}
+
+// spend counts the tokens of a request and its answer: those that the provider counted, else an estimate.
+func (x *exchange) spend(ctx context.Context, sent, whole []byte, counted model.Usage) {
+	n := counted.Prompt + counted.Completion
+	if n == 0 {
+		n = tokens.Estimate(string(sent)) + tokens.Estimate(string(whole))
+	}
+	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(ctx), waitTimeout), waitTimeout)
+	defer cancel()
+	if err := x.Spend(ctx, rest.Org(ctx), int64(n)); err != nil {
+		x.Log.WarnContext(ctx, "the tokens of a request that the server pays for are not counted", "error", err, "tokens", n)
+	}
+}
+
+// storeAnswer stores an answer behind the request's messages, once they are stored.
+func (x *exchange) storeAnswer(ctx context.Context, request *storing, answer model.Answer) {
+	if !request.wait(waitTimeout) {
 		return
 	}
 	p := request.place
@@ -370,7 +361,21 @@ func (x *exchange) storeAnswer(ctx context.Context, request *storing, whole []by
 	p.units, p.fresh, p.system = []unit{u}, 0, ""
 	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(ctx), waitTimeout), waitTimeout)
 	defer cancel()
-	if _, err := x.keep(ctx, p); err != nil {
+	asked := p.behind
+	p, err := x.keep(ctx, p)
+	if err == nil && x.mode == agent.GatewayManage && answer.Usage.Prompt > 0 {
+		err = x.report(ctx, p, asked, answer.Usage.Prompt)
+	}
+	if err != nil {
 		x.Log.WarnContext(ctx, "an answer is not stored; the next request of its client brings it again", "error", err)
 	}
+}
+
+// report notes a provider's count of a prompt that ended at a position.
+func (x *exchange) report(ctx context.Context, p place, position, tokens int) error {
+	c, err := x.Recall.Conversation(ctx, p.org, p.agent.ID, p.conversation)
+	if err != nil {
+		return err
+	}
+	return x.Agents.ReportUsage(ctx, p.org, c, position, tokens)
 }

@@ -3,10 +3,11 @@
 // answers is passed back, byte for byte, where nothing is added.
 //
 // Each file uses only the files named before it:
-//   - requests: body.go dialect.go unit.go
+//   - requests: body.go dialect.go slot.go unit.go
 //   - where their messages are kept: gateway.go place.go
 //   - what is recalled for them: remember.go
-//   - their way to the provider and back: credential.go forward.go answer.go owner.go exchange.go serve.go
+//   - their way to the provider and back: credential.go forward.go answer.go owner.go exchange.go
+//     notes.go window.go serve.go
 package gateway
 
 import (
@@ -26,18 +27,6 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
-
-// Mode says what the gateway does with a request.
-type Mode string
-
-// The modes.
-const (
-	Observe  Mode = "observe"  // stores, changes nothing
-	Remember Mode = "remember" // also recalls
-)
-
-// Modes lists the modes.
-var Modes = []Mode{Observe, Remember}
 
 // What is done with a request while the memory cannot be reached.
 const (
@@ -61,7 +50,7 @@ type Options struct {
 	Loop      *loop.Loop
 	Tools     *tool.Set
 	Upstreams Upstreams
-	Mode      Mode   // of requests that name none
+	Mode      string // of requests that name none, and whose agent and key have none; one of agent.GatewayModes
 	OnFailure string // Pass or Refuse
 	Log       *slog.Logger
 
@@ -70,6 +59,10 @@ type Options struct {
 
 	// Create makes an agent with a name, whose model has a handle, and returns its id.
 	Create func(ctx context.Context, name, handle string) (id string, err error)
+
+	// Ask counts a request that the server's own credential pays for; an error refuses it. Spend counts its tokens.
+	Ask   func(ctx context.Context, org db.Org) error
+	Spend func(ctx context.Context, org db.Org, tokens int64) error
 
 	// Embed answers a request for vectors in OpenAI's form with the vectors that this server makes. Only requests without
 	// a credential of their own are answered so, because another model's vectors would not fit those that a program has.
@@ -93,7 +86,7 @@ func New(o Options) *Gateway {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxIdleConnsPerHost: 64,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		ExpectContinueTimeout: time.Second}
-	o.Mode, o.OnFailure = cmp.Or(o.Mode, Remember), cmp.Or(o.OnFailure, Pass)
+	o.Mode, o.OnFailure = cmp.Or(o.Mode, agent.GatewayRemember), cmp.Or(o.OnFailure, Pass)
 	return &Gateway{Options: o, streams: db.NewShares(maxStreams, maxStreams/4), seen: seen{at: map[[32]byte]time.Time{}},
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse

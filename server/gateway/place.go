@@ -110,7 +110,7 @@ func (g *Gateway) find(ctx context.Context, p place, n named, again bool) (place
 		if n.name != "" && known[k].Conversation != p.conversation || n.name == "" && !answered && !ends && !again {
 			continue
 		}
-		last, p.fresh = &known[k], i+1
+		last, p.fresh, p.units[i].place = &known[k], i+1, known[k].Position
 	}
 	if last == nil {
 		return g.unmatched(ctx, p, n)
@@ -137,8 +137,8 @@ func (p place) unlinked(n named) place {
 	return p
 }
 
-// trailing returns the position of a conversation's end if nothing was said after a message: system prompts that were
-// kept there do not count. It returns 0 if the conversation went on.
+// trailing returns the position of a conversation's end if nothing was said after a message: system prompts and
+// summaries that were kept there do not count. It returns 0 if the conversation went on.
 func (g *Gateway) trailing(ctx context.Context, p place, k recall.Known) (int, error) {
 	c, err := g.Recall.Conversation(ctx, p.org, p.agent.ID, k.Conversation)
 	if err != nil {
@@ -146,7 +146,7 @@ func (g *Gateway) trailing(ctx context.Context, p place, k recall.Known) (int, e
 	}
 	after, err := g.Recall.Between(ctx, p.org, c, k.Position+1, min(c.Messages, k.Position+candidatesAtMost))
 	for _, m := range after {
-		if m.Role != recall.System {
+		if m.Role != recall.System && m.Role != recall.Summary {
 			return 0, err
 		}
 	}
@@ -207,8 +207,8 @@ func isTelling(u unit) bool {
 func (p *place) goesOn(messages []recall.Message, always bool) bool {
 	var said []unit
 	for _, m := range messages {
-		if m.Role != recall.System {
-			u := unit{Draft: recall.Draft{Role: m.Role, Content: m.Content}}
+		if m.Role != recall.System && m.Role != recall.Summary {
+			u := unit{Draft: recall.Draft{Role: m.Role, Content: m.Content}, place: m.Position}
 			if m.OTID != nil {
 				u.otid = *m.OTID
 			}
@@ -216,10 +216,10 @@ func (p *place) goesOn(messages []recall.Message, always bool) bool {
 		}
 	}
 	stored := make([][sha256.Size]byte, len(said))
-	at := map[[sha256.Size]byte]string{}
+	at := map[[sha256.Size]byte]unit{}
 	for i, u := range said {
 		stored[i] = digest(u.Draft)
-		at[stored[i]] = u.otid
+		at[stored[i]] = u
 	}
 	sums := make([][sha256.Size]byte, len(p.units))
 	for i, u := range p.units {
@@ -242,9 +242,9 @@ func (p *place) goesOn(messages []recall.Message, always bool) bool {
 		return false
 	}
 	for i := range p.units {
-		otid, has := at[sums[i]]
+		u, has := at[sums[i]]
 		if p.units[i].known = has && i <= end; p.units[i].known {
-			p.units[i].stored = otid
+			p.units[i].stored, p.units[i].place = u.otid, u.place
 		}
 	}
 	p.fresh = 0
@@ -291,6 +291,14 @@ func (g *Gateway) keep(ctx context.Context, p place) (place, error) {
 		}
 		if !errors.Is(err, loop.ErrMoved) && !errors.Is(err, db.ErrConflict) || p.behind == 0 {
 			return p, err
+		}
+		end, err := g.trailing(ctx, p, recall.Known{Conversation: p.conversation, Position: p.behind})
+		if err != nil {
+			return p, err
+		}
+		if end > p.behind {
+			p.behind = end
+			continue
 		}
 		if p.forkAt, err = g.messageAt(ctx, p); err != nil {
 			return p, err

@@ -20,10 +20,12 @@ import (
 // request; so are the results of tools that follow each other.
 type unit struct {
 	recall.Draft
-	at     int    // index in the request of the last item that it comes from
+	items  []int  // indexes in the request of the items that it comes from
 	otid   string // says which messages stand before it, and what it says; empty where the history is not sent again
 	known  bool   // it is stored
+	place  int    // its position in the conversation, if that is known; else 0
 	stored string // the otid of the stored message, if that is another; the client has shortened its history
+	hidden bool   // it is not sent
 }
 
 // otidPrefix begins the otids of messages that came through the gateway.
@@ -96,6 +98,9 @@ func canonical(raw json.RawMessage) []byte {
 	return text
 }
 
+// last returns the index of the unit's last item.
+func (u unit) last() int { return u.items[len(u.items)-1] }
+
 // readUnits reads the items of a request, and the texts of the system prompts among them. An item that is not
 // understood becomes a text that says what it was.
 func readUnits(items []json.RawMessage) (units []unit, system []string) {
@@ -108,10 +113,10 @@ func readUnits(items []json.RawMessage) (units []unit, system []string) {
 			last := len(units) - 1
 			if last >= 0 && units[last].Role == d.Role && d.Role != recall.User {
 				units[last].Content = withParts(units[last].Content, d.Content)
-				units[last].at = i
+				units[last].items = append(units[last].items, i)
 				continue
 			}
-			units = append(units, unit{Draft: d, at: i})
+			units = append(units, unit{Draft: d, items: []int{i}})
 		}
 	}
 	return units, system

@@ -97,7 +97,7 @@ func TestItemsWithoutAForm(t *testing.T) {
 	}
 	units := unitsOf(t,
 		`[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`)
-	if len(units) != 2 || units[0].at != 1 || units[0].Role != recall.Assistant {
+	if len(units) != 2 || units[0].last() != 1 || units[0].Role != recall.Assistant {
 		t.Errorf("what a model wrote at one time is not one unit: %+v", units)
 	}
 }

@@ -104,7 +104,7 @@ func ProblemOf(err error) *Problem {
 func quotaProblem(q *db.QuotaError) *Problem {
 	p := newProblem(codeQuota, q.Error())
 	p.Quota, p.header = q, http.Header{"X-Should-Retry": {"false"}}
-	if q.Quota == db.QuotaRequests {
+	if !q.Until.IsZero() {
 		p.status, p.Type = http.StatusTooManyRequests, typeLimit
 		p.header.Set("Retry-After", strconv.Itoa(int(math.Ceil(time.Until(q.Until).Seconds()))))
 	}

@@ -57,13 +57,16 @@ type Key struct {
 	// nil: the server's setting; so for RequestsAtOnce
 	RequestsPerMinute *int `db:"requests_per_minute" json:"requests_per_minute"`
 	RequestsAtOnce    *int `db:"requests_at_once" json:"requests_at_once"`
+
+	GatewayMode string `db:"gateway_mode" json:"gateway_mode"` // of its requests to the gateway; empty: the agent's
 }
 
 // selectKeys selects keys k with their organizations o. A query may append conditions.
 const selectKeys = `
 	SELECT k.id, k.org, o.id AS org_id, o.name AS org_name, k.name, k.prefix, k.scopes, k.agent_ids, k.operator,
 		k.user_id, coalesce(k.user_key, 0) AS user_key,
-		k.created_at, k.expires_at, k.last_used_at, k.requests_per_minute, k.requests_at_once
+		k.created_at, k.expires_at, k.last_used_at, k.requests_per_minute, k.requests_at_once,
+		coalesce(k.gateway_mode, '') AS gateway_mode
 	FROM api_keys k JOIN organizations o USING (org)
 	WHERE o.deleted_at IS NULL`
 
@@ -92,6 +95,8 @@ type NewKey struct {
 	ExpiresAt *time.Time
 
 	RequestsPerMinute, RequestsAtOnce *int // nil: the server's setting
+
+	GatewayMode string // observe, remember or manage; empty: the agent's
 
 	Maker    *Key   // the key that asks for the new one; nil for the operator of the machine
 	Defaults Limits // the server's limits; they bind a maker without limits of its own, except an operator's key
@@ -187,13 +192,14 @@ func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, 
 	}
 	id, err := db.One[string](ctx, tx, `
 		INSERT INTO api_keys (org, name, prefix, sha256, scopes, agent_ids, operator, expires_at, requests_per_minute,
-			requests_at_once, user_id, user_key)
+			requests_at_once, user_id, user_key, gateway_mode)
 		VALUES (@org, @name, @prefix, @sum, @scopes, coalesce(@agents::text[], '{}'), @operator, @expires, @per_minute,
-			@at_once, @user, @user_key)
+			@at_once, @user, @user_key, nullif(@mode, ''))
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": o.Org, "name": n.Name, "prefix": prefixOf(secret), "sum": sum[:], "scopes": n.Scopes,
 			"agents": n.AgentIDs, "operator": n.Operator, "expires": n.ExpiresAt, "per_minute": n.RequestsPerMinute,
-			"at_once": n.RequestsAtOnce, "user": user, "user_key": userKey})
+			"at_once": n.RequestsAtOnce, "user": user, "user_key": userKey,
+			"mode": n.GatewayMode})
 	if err != nil {
 		return key, err
 	}

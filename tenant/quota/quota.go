@@ -1,7 +1,8 @@
 // Package quota keeps the quotas of organizations, and reports their usage: agents, stored bytes, and requests per
 // month. Package db refuses agents and bytes beyond a quota; Requests counts and refuses requests.
 //
-// Its files, in order: quota.go has the quotas and sums up the usage; requests.go counts requests; usage.go reports the
+// Its files, in order: quota.go has the quotas and sums up the usage; requests.go counts requests;
+// asking.go counts those that the server pays a provider for; usage.go reports the
 // usage.
 package quota
 
@@ -24,6 +25,10 @@ type Limits struct {
 	Agents      *int64 `json:"agents" minimum:"0" doc:"Agents; null is no limit."`
 	StoredBytes *int64 `json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
 	Requests    *int64 `json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
+
+	// Of the gateway, in a day in UTC, with the server's own credential.
+	GatewayRequests *int64 `json:"gateway_requests_per_day" minimum:"0" doc:"That the server pays for; null is no limit."`
+	GatewayTokens   *int64 `json:"gateway_tokens_per_day" minimum:"0" doc:"That the server pays for; null is no limit."`
 }
 
 // most is the largest quota.
@@ -34,7 +39,8 @@ func (l Limits) Check() error {
 	for _, f := range []struct {
 		name string
 		n    *int64
-	}{{db.QuotaAgents, l.Agents}, {db.QuotaStoredBytes, l.StoredBytes}, {db.QuotaRequests, l.Requests}} {
+	}{{db.QuotaAgents, l.Agents}, {db.QuotaStoredBytes, l.StoredBytes}, {db.QuotaRequests, l.Requests},
+		{db.QuotaGatewayRequests, l.GatewayRequests}, {db.QuotaGatewayTokens, l.GatewayTokens}} {
 		if f.n != nil && (*f.n < 0 || *f.n > most) {
 			return &db.FieldError{Field: f.name, Rule: fmt.Sprintf("it is %d; it must be from 0 to %d, or null for no limit",
 				*f.n, most)}
@@ -52,7 +58,9 @@ func (s *Store) Limits(ctx context.Context, org db.Org) (Limits, error) {
 	return l, err
 }
 
-const limitsOf = `SELECT agents, stored_bytes, requests_per_month AS requests FROM quotas WHERE org = $1`
+const limitsOf = `SELECT agents, stored_bytes, requests_per_month AS requests,
+	gateway_requests_per_day AS gateway_requests, gateway_tokens_per_day AS gateway_tokens
+	FROM quotas WHERE org = $1`
 
 // Update changes an organization's quotas. If the usage is above a new quota, it stays but cannot grow. *db.FieldError
 // if a number is out of range. change may be called twice.
@@ -73,8 +81,9 @@ func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (u
 			return err
 		}
 		return db.Exec(ctx, tx, `
-			UPDATE quotas SET agents = $2, stored_bytes = $3, requests_per_month = $4 WHERE org = $1`, org,
-			updated.Agents, updated.StoredBytes, updated.Requests)
+			UPDATE quotas SET agents = $2, stored_bytes = $3, requests_per_month = $4, gateway_requests_per_day = $5,
+				gateway_tokens_per_day = $6 WHERE org = $1`, org, updated.Agents, updated.StoredBytes, updated.Requests,
+			updated.GatewayRequests, updated.GatewayTokens)
 	})
 	return updated, err
 }
