@@ -82,6 +82,7 @@ var notCarried = map[string]string{
 	"run_items":      "a log of the server's work",
 	"model_factors":  "of the organization's models, not of the agent",
 	"request_counts": "of the organization, not of the agent",
+	"gateway_counts": "of the organization, not of the agent",
 	"stored_usage":   "what is counted",
 	"quotas":         "of the organization, not of the agent",
 

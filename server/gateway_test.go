@@ -554,23 +554,26 @@ func TestUsersOfTheGateway(t *testing.T) {
 	}
 }
 
+// keyOf returns the secret of a new key of the client's organization.
+func (g gatewayClient) keyOf(n apikey.NewKey) string {
+	g.t.Helper()
+	n.Name, n.In = "test", g.org
+	secret, _, err := g.server.Keys.Create(g.t.Context(), n)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return secret
+}
+
 // Who may use the gateway, and whose credential is sent.
 func TestCredentialsOfTheGateway(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	agent := g.made("/v1/agents", `{"name":"gateway"}`)
 	other := g.made("/v1/agents", `{"name":"other"}`)
-	secret := func(n apikey.NewKey) string {
-		n.Name, n.In = "test", g.org
-		secret, _, err := g.server.Keys.Create(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return secret
-	}
-	writes, reads := secret(apikey.NewKey{Scopes: []string{apikey.Write}}),
-		secret(apikey.NewKey{Scopes: []string{apikey.Read}})
-	tools := secret(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{agent}})
+	writes, reads := g.keyOf(apikey.NewKey{Scopes: []string{apikey.Write}}),
+		g.keyOf(apikey.NewKey{Scopes: []string{apikey.Read}})
+	tools := g.keyOf(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{agent}})
 	g.open = 0
 	for _, c := range []struct {
 		name, path string

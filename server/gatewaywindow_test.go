@@ -3,10 +3,15 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/quota"
 )
 
 // managed returns a client of a gateway that keeps the window of an agent with a limit in tokens.
@@ -135,4 +140,71 @@ func checkPrompt(t *testing.T, path, list, request, prompt string) {
 		t.Errorf("%s: %d calls, %d results, %d messages that the client did not send; the last one is %.100s", path, calls,
 			results, others, all[len(all)-1])
 	}
+}
+
+// The mode of a request is the one that it names, else its key's, its agent's, or the server's.
+func TestModesOfTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	agent := g.made("/v1/agents", `{"gateway":{"mode":"observe"}}`)
+	key := g.keyOf(apikey.NewKey{Scopes: []string{apikey.Write}, GatewayMode: "manage"})
+	for _, c := range []struct {
+		headers []string
+		want    string
+	}{
+		{nil, "remember"},
+		{[]string{"X-Loci-Agent", agent}, "observe"},
+		{[]string{"X-Loci-Agent", agent, "X-Loci-Key", key}, "manage"},
+		{[]string{"X-Loci-Agent", agent, "X-Loci-Key", key, "X-Loci-Mode", "remember"}, "remember"},
+	} {
+		r := g.send(chatPath, chatOf("a"), c.headers...)
+		if got := r.Header().Get("X-Loci-Memory"); r.Code != http.StatusOK || got != c.want {
+			t.Errorf("%v: status %d, the mode is %q, want %q", c.headers, r.Code, got, c.want)
+		}
+	}
+	if r := g.send(chatPath, chatOf("a"), "X-Loci-Mode", "all"); r.Code != http.StatusUnprocessableEntity {
+		t.Errorf("an unknown mode: status %d, %s", r.Code, r.Text)
+	}
+	if r := servertest.Send(g.client, "PATCH", "/v1/agents/"+agent, `{"gateway":{"mode":"all"}}`); r.Code !=
+		http.StatusUnprocessableEntity || !strings.Contains(r.Text, "mode") {
+		t.Errorf("an unknown mode of an agent: status %d, %s", r.Code, r.Text)
+	}
+}
+
+// An organization may have only so many requests and tokens a day paid by the server. A request with a credential of its
+// own is not counted.
+func TestQuotasOfTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.provider.answer = func(w http.ResponseWriter, _ sentRequest) {
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}],
+			"usage":{"prompt_tokens":70,"completion_tokens":30,"total_tokens":100}}`)
+	}
+	secret := g.keyOf(apikey.NewKey{Scopes: []string{apikey.Write}})
+	quotas := func(requests, tokens *int64) {
+		t.Helper()
+		_, err := g.server.Quotas.Update(t.Context(), g.org, func(l *quota.Limits) {
+			l.GatewayRequests, l.GatewayTokens = requests, tokens
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, status int, headers ...string) {
+		t.Helper()
+		if r := g.send(chatPath, chatOf("a"), headers...); r.Code != status ||
+			status != http.StatusOK && (r.Header().Get("Retry-After") == "" || !strings.Contains(r.Text, "today")) {
+			t.Errorf("%s: status %d, want %d: %s, %v", what, r.Code, status, r.Text, r.Header())
+		}
+	}
+	quotas(new(int64(2)), nil)
+	expect("the first request", http.StatusOK)
+	expect("the second", http.StatusOK)
+	expect("one beyond the quota", http.StatusTooManyRequests)
+	expect("one with a credential", http.StatusOK, "X-Loci-Key", secret, "Authorization", "Bearer sk-own")
+	quotas(nil, new(int64(250)))
+	expect("with 200 of 250 tokens", http.StatusOK)
+	expect("with 300", http.StatusTooManyRequests)
+	quotas(nil, nil)
+	expect("without quotas", http.StatusOK)
 }

@@ -42,9 +42,10 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		step(1, "Organization with ID nobody not found", "orgs", "rename", "nobody", "some")
 		step(0, "prompts_days       7\n", "orgs", "keep", acme, "--prompts-days=7")
 		step(0, `"prompts_days": 7`, "orgs", "keep", acme, "--json")
-		step(0, "stored_bytes        20000000000\n", "orgs", "quota", acme, "--agents=3", "--stored-bytes=20000000000")
+		step(0, "stored_bytes              20000000000\n", "orgs", "quota", acme, "--agents=3", "--stored-bytes=20000000000")
 		step(0, `"stored_bytes": null`, "orgs", "quota", id, "--stored-bytes=none", "--json")
-		step(0, "agents              3\nrequests_per_month  none\n", "orgs", "quota", acme)
+		step(0, "requests_per_month        none\n", "orgs", "quota", acme)
+		step(0, `"gateway_tokens_per_day": 500`, "orgs", "quota", id, "--gateway-tokens-per-day=500", "--json")
 		step(2, "--agents is '-1'; it must be a number from 0, or 'none'", "orgs", "quota", acme, "--agents=-1")
 		step(0, "0 of 3", "orgs", "usage", acme)
 		var all []quota.OrgUsage
