@@ -14,7 +14,7 @@ import (
 type upstreams struct {
 	Upstreams secret `name:"upstreams" env:"LOCI_UPSTREAMS" help:"Providers of models: a JSON list, or @ and the path of a file with one."` //nolint:lll // a tag is one line
 
-	GatewayMode      string `name:"gateway-mode" env:"LOCI_GATEWAY_MODE" default:"remember" help:"What the gateway does with requests that name no mode: observe, remember or manage."`              //nolint:lll // likewise
+	GatewayMode      string `name:"gateway-mode" env:"LOCI_GATEWAY_MODE" default:"remember" help:"What the gateway does with requests that name no mode: observe, remember or manage."`      //nolint:lll // likewise
 	GatewayOnFailure string `name:"gateway-on-failure" env:"LOCI_GATEWAY_ON_FAILURE" default:"pass" help:"What happens to its requests while the memory cannot be reached: pass or refuse."` //nolint:lll // likewise
 }
 
