@@ -166,7 +166,7 @@ func (s *Store) prepare(ctx context.Context, org db.Org, target PromptTarget) (p
 	if target.Addition != "" {
 		base.System = base.Instructions(p.definitions) + "\n\n" + target.Addition
 	}
-	p.tools = toolsIn(p.format, p.definitions)
+	p.tools = ToolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }
 	p.compose = func(text string) tokens.Composition { return s.Tokens.Compose(model, text) }
@@ -279,8 +279,8 @@ func (s *Store) readView(ctx context.Context, org db.Org, target PromptTarget, p
 	return nil
 }
 
-// toolsIn returns tool definitions in a format.
-func toolsIn(f Format, definitions []Definition) []json.RawMessage {
+// ToolsIn returns tool definitions in a format.
+func ToolsIn(f Format, definitions []Definition) []json.RawMessage {
 	all := make([]json.RawMessage, len(definitions))
 	for i, definition := range definitions {
 		if f == OpenAI {

@@ -73,3 +73,17 @@ func (s *Store) FitView(ctx context.Context, org db.Org, target PromptTarget) (v
 func IsCompacted(c recall.Conversation) bool {
 	return c.SummaryAt != nil || len(c.Clipped) > 0 && string(c.Clipped) != "[]" && string(c.Clipped) != "null"
 }
+
+// Of returns the content of a message as the view shows it. A nil view shows all of it.
+func (v *FittedView) Of(m recall.Message) []recall.Part {
+	if v == nil || m.OTID == nil {
+		return m.Content
+	}
+	content := slices.Clone(m.Content)
+	for _, e := range v.Edits[*m.OTID] {
+		if e.Part < len(content) && e.Shown.Type != "" {
+			content[e.Part] = e.Shown
+		}
+	}
+	return content
+}

@@ -42,6 +42,14 @@ func (s GatewaySettings) check() error {
 	return nil
 }
 
+// Offers returns the names of the tools that are offered; nil without settings.
+func (s *GatewaySettings) Offers() []string {
+	if s == nil {
+		return nil
+	}
+	return s.Tools
+}
+
 // GatewayMode returns the mode of the gateway's requests for the agent that name none; empty if the agent has none.
 func (a Agent) GatewayMode() string {
 	if a.Settings.Gateway == nil {

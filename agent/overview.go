@@ -79,7 +79,7 @@ func (s *Store) overviewOf(ctx context.Context, org db.Org, p Prompt) (Overview,
 		WorkingMemory: orNil(p.system.working), TokensWorkingMemory: t.Working,
 		SummaryMemory: orNil(p.summary), TokensSummaryMemory: t.Summary,
 		FunctionsDefinitions: []any{}, TokensFunctions: t.Tools, Messages: []any{}, TokensMessages: t.Messages}
-	for _, f := range toolsIn(OpenAI, p.definitions) {
+	for _, f := range ToolsIn(OpenAI, p.definitions) {
 		o.FunctionsDefinitions = append(o.FunctionsDefinitions, f)
 	}
 	return o, slices.Concat([]recall.Message{p.logged}, p.Messages[max(0, len(p.Messages)-shownMessages):]), nil

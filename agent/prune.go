@@ -116,7 +116,7 @@ const promptPatience = 25 * time.Second
 
 // task returns the compaction task for the prompt's conversation.
 func (p Prompt) task(trigger string) compaction.Task {
-	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
+	tools := chat.Encode(ToolsIn(OpenAI, p.definitions))
 	overhead := store.PromptOverhead{Window: p.window(), System: p.system.beginning(), Tools: tools,
 		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
 		Has: toolset(p.definitions), Factor: p.factor}

@@ -51,6 +51,9 @@ func (s *Server) createAgent(ctx context.Context, input *struct {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
+	if err := s.Tools.CheckNames("gateway.tools", n.Settings.Gateway.Offers()); err != nil {
+		return letta.AgentState{}, err
+	}
 	rest.Warn(ctx, request.LeftOut()...)
 	before := tool.NewAgent(n.Settings.MadeFor)
 	if n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, request.Choice(), before, false); err != nil {
@@ -91,6 +94,9 @@ func (s *Server) updateAgent(ctx context.Context, input *struct {
 }) (letta.AgentState, error) {
 	u, err := input.Body.Update()
 	if err != nil {
+		return letta.AgentState{}, err
+	}
+	if err := s.Tools.CheckNames("gateway.tools", u.Settings.Gateway.Offers()); err != nil {
 		return letta.AgentState{}, err
 	}
 	// The tools are read before the agent is: if one is renamed meanwhile, the agent's rules follow its new name.

@@ -165,9 +165,12 @@ func TestModesOfTheGateway(t *testing.T) {
 	if r := g.send(chatPath, chatOf("a"), "X-Loci-Mode", "all"); r.Code != http.StatusUnprocessableEntity {
 		t.Errorf("an unknown mode: status %d, %s", r.Code, r.Text)
 	}
-	if r := servertest.Send(g.client, "PATCH", "/v1/agents/"+agent, `{"gateway":{"mode":"all"}}`); r.Code !=
-		http.StatusUnprocessableEntity || !strings.Contains(r.Text, "mode") {
-		t.Errorf("an unknown mode of an agent: status %d, %s", r.Code, r.Text)
+	for body, want := range map[string]string{`{"gateway":{"mode":"all"}}`: "mode",
+		`{"gateway":{"tools":["archival_memory_serch"]}}`: "the nearest is archival_memory_search"} {
+		if r := servertest.Send(g.client, "PATCH", "/v1/agents/"+agent, body); r.Code != http.StatusUnprocessableEntity ||
+			!strings.Contains(r.Text, want) {
+			t.Errorf("%s: status %d, %s", body, r.Code, r.Text)
+		}
 	}
 }
 

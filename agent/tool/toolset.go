@@ -94,6 +94,16 @@ func (s *Set) Choose(c Choice, previous agent.Agent, hasFolder bool) ([]string, 
 	return s.withFileTools(chosen, previous, hasFolder), nil
 }
 
+// CheckNames returns ErrInvalid if a name in a field is no built-in tool's.
+func (s *Set) CheckNames(field string, names []string) error {
+	for _, name := range names {
+		if !s.Has(name) {
+			return db.Invalid("%s: %s", field, s.unknown(name, s.names()))
+		}
+	}
+	return nil
+}
+
 // base returns the tools that a choice selects by sets.
 func (s *Set) base(c Choice, previous agent.Agent) ([]string, error) {
 	set, ok := sets[c.Set]

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 )
 
 // copyAnswer passes an answer on, and calls stored with all of it before its last event goes out: the client's next
 // request finds it stored. Of an answer that ends before it is whole, stored is not called.
 func copyAnswer(w http.ResponseWriter, answer *http.Response, d *dialect, stored func(whole []byte)) error {
-	if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
+	if !isStream(answer.Header.Get("Content-Type")) {
 		return copyWhole(w, answer, stored)
 	}
 	var all record

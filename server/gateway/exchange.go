@@ -38,10 +38,11 @@ type exchange struct {
 	body    *body
 	model   string // as the client names it
 
-	away  bool          // the memory takes no part
-	place place         // of the request's messages; without an agent if the memory takes no part
-	kept  *place        // of the messages, if they are stored already
-	notes []recall.Note // to be kept, without their conversation
+	away    bool              // the memory takes no part
+	place   place             // of the request's messages; without an agent if the memory takes no part
+	kept    *place            // of the messages, if they are stored already
+	notes   []recall.Note     // to be kept, without their conversation
+	offered []json.RawMessage // the agent's tools that the request offers, in its form
 }
 
 // converse serves a request with messages.
@@ -67,8 +68,16 @@ func (x *exchange) converse(raw []byte) error {
 	if err := x.ask(); err != nil {
 		return err
 	}
-	r, stored := x.Request, x.storeRequest()
-	request := x.body.bytes()
+	r, stored, inside := x.Request, x.storeRequest(), &rounds{upstream: upstream, tools: map[string]bool{}}
+	sent := x.body
+	if definitions := x.offers(); len(definitions) > 0 {
+		x.offered, inside.stored, sent = x.toolsIn(definitions), stored, x.body.with()
+		for _, d := range definitions {
+			inside.tools[d.Name] = true
+		}
+		sent.withTools(x.offered)
+	}
+	request := sent.bytes()
 	answer, err := x.send(r.Context(), r, passing{upstream: upstream, path: x.Path, cred: x.cred,
 		body: bytes.NewReader(request), bytes: int64(len(request))})
 	if err != nil {
@@ -76,6 +85,9 @@ func (x *exchange) converse(raw []byte) error {
 		return unreachable(r.Context(), upstream, err)
 	}
 	defer answer.Body.Close()
+	if len(x.offered) > 0 {
+		return x.converseWithTools(answer, inside)
+	}
 	w := x.Answer
 	answerHeader(w.Header(), answer)
 	x.tell(w.Header())
@@ -199,8 +211,9 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	var view *agent.FittedView
 	if x.mode == agent.GatewayManage {
-		if err := x.manage(ctx, notes); err != nil {
+		if view, err = x.manage(ctx, notes); err != nil {
 			return err
 		}
 		if ctx.Err() != nil { // the window took the time of what follows
@@ -208,6 +221,9 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 			defer cancel()
 			ctx = again
 		}
+	}
+	if err := x.putBack(ctx, view); err != nil {
+		return err
 	}
 	return x.recall(ctx, notes)
 }
@@ -321,7 +337,14 @@ func (x *exchange) keepAnswer(ctx context.Context, request *storing, sent, whole
 		x.Log.DebugContext(ctx, "an answer of a provider is not stored", "error", err)
 		return
 	}
-	x.storeAnswer(ctx, request, answer)
+	x.storeAnswer(ctx, request, storedAnswer{Answer: answer})
+}
+
+// storedAnswer is an answer with what only the model sees of it.
+type storedAnswer struct {
+	model.Answer
+	before  []recall.Draft // calls of the agent's tools that the model made before it, with their results
+	results []recall.Part  // of the calls of the agent's tools in it
 }
 
 // spend counts the tokens of a request and its answer: those that the provider counted, else an estimate.
@@ -338,7 +361,7 @@ func (x *exchange) spend(ctx context.Context, sent, whole []byte, counted model.
 }
 
 // storeAnswer stores an answer behind the request's messages, once they are stored.
-func (x *exchange) storeAnswer(ctx context.Context, request *storing, answer model.Answer) {
+func (x *exchange) storeAnswer(ctx context.Context, request *storing, answer storedAnswer) {
 	if !request.wait(waitTimeout) {
 		return
 	}
@@ -356,9 +379,9 @@ func (x *exchange) storeAnswer(ctx context.Context, request *storing, answer mod
 		if n := len(p.units); n > 0 {
 			before = p.units[n-1].otid
 		}
-		u.otid = next(before, d)
+		u.otid = next(before, visible(d, answer.results))
 	}
-	p.units, p.fresh, p.system = []unit{u}, 0, ""
+	p.units, p.fresh, p.system = answer.units(u), 0, ""
 	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(ctx), waitTimeout), waitTimeout)
 	defer cancel()
 	asked := p.behind

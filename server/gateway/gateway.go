@@ -4,10 +4,12 @@
 //
 // Each file uses only the files named before it:
 //   - requests: body.go dialect.go slot.go unit.go
+//   - answers from which something is left out: rewrite.go
 //   - where their messages are kept: gateway.go place.go
 //   - what is recalled for them: remember.go
 //   - their way to the provider and back: credential.go forward.go answer.go owner.go exchange.go
-//     notes.go window.go serve.go
+//   - what is changed in them: notes.go offer.go window.go putback.go inside.go
+//   - the routes: serve.go
 package gateway
 
 import (

@@ -137,8 +137,8 @@ func (p place) unlinked(n named) place {
 	return p
 }
 
-// trailing returns the position of a conversation's end if nothing was said after a message: system prompts and
-// summaries that were kept there do not count. It returns 0 if the conversation went on.
+// trailing returns the position of a conversation's end if nothing was said after a message: system prompts,
+// summaries, and what the client does not see do not count. It returns 0 if the conversation went on.
 func (g *Gateway) trailing(ctx context.Context, p place, k recall.Known) (int, error) {
 	c, err := g.Recall.Conversation(ctx, p.org, p.agent.ID, k.Conversation)
 	if err != nil {
@@ -146,7 +146,7 @@ func (g *Gateway) trailing(ctx context.Context, p place, k recall.Known) (int, e
 	}
 	after, err := g.Recall.Between(ctx, p.org, c, k.Position+1, min(c.Messages, k.Position+candidatesAtMost))
 	for _, m := range after {
-		if m.Role != recall.System && m.Role != recall.Summary {
+		if m.Role != recall.System && m.Role != recall.Summary && !isInside(m) {
 			return 0, err
 		}
 	}
@@ -207,7 +207,7 @@ func isTelling(u unit) bool {
 func (p *place) goesOn(messages []recall.Message, always bool) bool {
 	var said []unit
 	for _, m := range messages {
-		if m.Role != recall.System && m.Role != recall.Summary {
+		if m.Role != recall.System && m.Role != recall.Summary && !isInside(m) {
 			u := unit{Draft: recall.Draft{Role: m.Role, Content: m.Content}, place: m.Position}
 			if m.OTID != nil {
 				u.otid = *m.OTID

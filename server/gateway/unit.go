@@ -46,6 +46,21 @@ func hashed(texts ...string) string {
 	return otidPrefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// insidePrefix begins the otids of messages that the client does not see: answers that only call the agent's tools, and
+// the results of these.
+const insidePrefix = otidPrefix + "in-"
+
+// insideOTID returns the otid of such a message beside the answer with an otid. n counts those before the answer; -1 is
+// the message with the results of calls in the answer itself.
+func insideOTID(otid string, n int) string {
+	hash, _ := strings.CutPrefix(hashed("inside", otid, fmt.Sprint(n)), otidPrefix)
+	return insidePrefix + hash
+}
+
+func isInside(m recall.Message) bool {
+	return m.OTID != nil && strings.HasPrefix(*m.OTID, insidePrefix)
+}
+
 // digest is the hash of what a message says: its role, its text, images, calls and results. Spaces, ids, thoughts,
 // signatures, cache marks and the order of keys in arguments do not count, because clients send them back in other
 // forms.

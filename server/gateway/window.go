@@ -22,21 +22,21 @@ const answerShare = 0.1
 
 // manage keeps the request within its model's window: what no longer fits is replaced as the agent's policy says. It
 // stores the request's messages first. A request that only has what is new, or whose model has no known window, stays as
-// it is; so does one whose newest messages alone do not fit. notes stand behind its messages.
-func (x *exchange) manage(ctx context.Context, notes map[string]string) error {
+// it is; so does one whose newest messages alone do not fit. notes stand behind its messages. manage returns the view
+// that the request shows; nil: all of it.
+func (x *exchange) manage(ctx context.Context, notes map[string]string) (shown *agent.FittedView, err error) {
 	target, window := x.promptTarget()
 	if window == 0 || x.named().appends || x.named().response != "" {
-		return nil
+		return nil, nil //nolint:nilnil // as documented
 	}
 	var c recall.Conversation
-	var err error
 	if x.place.exists {
 		if c, err = x.Recall.Conversation(ctx, x.place.org, x.place.agent.ID, x.place.conversation); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(x.body.raw) <= window/2 && !agent.IsCompacted(c) { // a token has at least a byte
-		return nil
+		return nil, nil //nolint:nilnil // as documented
 	}
 	for _, u := range x.place.units {
 		if u.place >= c.FirstVisible {
@@ -48,18 +48,18 @@ func (x *exchange) manage(ctx context.Context, notes map[string]string) error {
 	defer context.AfterFunc(x.Request.Context(), cancel)()
 	kept, err := x.keep(ctx, x.place)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x.kept, target.Conversation = &kept, kept.conversation
 	view, fits, err := x.Agents.FitView(ctx, x.place.org, target)
 	if err != nil || !fits {
-		return err
+		return nil, err
 	}
 	if c, err = x.Recall.Conversation(ctx, x.place.org, x.place.agent.ID, kept.conversation); err == nil {
 		x.kept.behind = c.Messages // a summary may stand behind the messages
 	}
 	x.show(view, window)
-	return err
+	return &view, err
 }
 
 // promptTarget returns the prompt that the request is like, without its conversation, and the window of its model in
@@ -81,8 +81,11 @@ func (x *exchange) promptTarget() (target agent.PromptTarget, window int) {
 	}
 	window -= min(noteTokens, window/20) // of the note behind the newest message
 	target.AgentID, target.Window = of.ID, max(window, 1)
-	target.Format, target.System, target.OnlyTools = agent.Format(formats[x.dialect.format]), new(""), []string{}
+	target.Format, target.System, target.OnlyTools = formats[x.dialect.format], new(""), []string{}
 	target.Compaction = json.RawMessage(`{"warning": false}`)
+	for _, t := range x.offers() {
+		target.OnlyTools = append(target.OnlyTools, t.Name)
+	}
 	for _, name := range []string{"tools", "system", "instructions", "response_format", "text"} {
 		if raw := x.body.field(name); raw != nil {
 			target.Around = append(target.Around, string(raw))
