@@ -167,7 +167,7 @@ func TestModesOfTheGateway(t *testing.T) {
 	}
 	for body, want := range map[string]string{`{"gateway":{"mode":"all"}}`: "mode",
 		`{"gateway":{"tools":["archival_memory_serch"]}}`: "the nearest is archival_memory_search"} {
-		if r := servertest.Send(g.client, "PATCH", "/v1/agents/"+agent, body); r.Code != http.StatusUnprocessableEntity ||
+		if r := servertest.Send(g.client, "PATCH", "/v1/agents/"+agent, body); r.Code < 400 || r.Code >= 500 ||
 			!strings.Contains(r.Text, want) {
 			t.Errorf("%s: status %d, %s", body, r.Code, r.Text)
 		}
