@@ -93,7 +93,7 @@ func (m *meter) count(text string) int {
 // measure is count without what is remembered.
 func (m *meter) measure(text string) int {
 	of := estimates.Compose("", text)
-	return int(math.Ceil(m.scale * float64(m.calibration.Factor(of)) * float64(of.Total())))
+	return int(math.Ceil(m.scale * float64(m.calibration.Mean(of)) * float64(of.Total())))
 }
 
 // counter returns count for a view; nil if the view is to estimate.
@@ -152,7 +152,7 @@ func calibrated(messages []recall.Message, prompts []transcript.Prompt) (*meter,
 	predicted, counted := 0.0, 0
 	for _, s := range spans {
 		of, rest := composed(messages[s.from:s.to])
-		predicted += float64(m.calibration.Factor(of)) * float64(of.Total())
+		predicted += float64(m.calibration.Mean(of)) * float64(of.Total())
 		counted += s.counted - rest
 	}
 	m.scale = max(float64(counted)/max(predicted, 1), leastScale)

@@ -1,6 +1,8 @@
 package tokens
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 )
@@ -34,6 +36,7 @@ const (
 	priorOfOthers   = 0.7   // and of another class, of which vocabularies differ more
 	reportDeviation = 0.03  // of a report from what the factors say, because texts of one class differ
 	driftDeviation  = 0.015 // of a factor's change between two reports
+	usualDeviation  = 0.04  // of the prediction of a prompt like those reported
 )
 
 // Shares by which a new deviation replaces the latest ones, and the highest that a prediction is raised by.
@@ -46,7 +49,7 @@ const (
 // prompt, or a program reports a prompt of its own.
 const mostReport = 2.5
 
-var leastFactors = [classes]float64{0.5, 0.3, 0.3, 0.25, 0.2, 0.2, 0.2, 0.3, 0.3, 0.2, 0}
+var leastFactors = [classes]float64{0.5, 0.3, 0.3, 0.25, 0.2, 0.2, 0.2, 0.3, 0.3, 0.2, 0, 0.3, 0.2}
 
 // leastKnown is the least factor of texts counted with the model's own vocabulary.
 const leastKnown = 0.9
@@ -76,7 +79,7 @@ const inThrees = 0.75
 // priorVariance returns the variance of a class's factor before any report. A lower one would keep the factor of a
 // class that is a small part of the reported prompts near its first value.
 func priorVariance(class Class) float64 {
-	if Fragments <= class && class <= Signs {
+	if class != Words && class != LongWords && class != Frames {
 		return priorOfOthers * priorOfOthers
 	}
 	return priorDeviation * priorDeviation
@@ -96,16 +99,36 @@ var starts = []struct {
 }
 
 // Factor predicts the factor of a prompt. A prompt that is too long does more harm than one that is too short. So it is
-// raised by how far the latest predictions were off, and if the latest prompt had more tokens than without any
-// report, then classes of which little was reported are taken to have more, too.
+// raised by how far the latest predictions were off. It is also raised for a prompt unlike those that were reported, at
+// most to that of a model without any report. And if the latest prompt had more tokens than without any report, then
+// classes of which little was reported are taken to have more, too.
 func (c Calibration) Factor(of Composition) Factor {
 	if c.Latest > float64(Uncalibrated) {
 		for class, factor := range c.Factors {
 			c.Factors[class] = max(factor, min(c.Latest, factor+2*math.Sqrt(c.Covariance[class][class])))
 		}
 	}
-	factor := c.expected(of.shares()) * (1 + min(c.Deviation, mostDeviation))
+	shares := of.shares()
+	factor := c.expected(shares) * (1 + min(c.Deviation, mostDeviation))
+	if c.Reports > 0 {
+		unlike := max(c.deviation(shares)-usualDeviation, 0)
+		factor = max(factor, min(factor+unlike, float64(Uncalibrated)))
+	}
 	return min(Factor(factor), MostFactor)
+}
+
+// Mean returns the factor of a text as reported, without what Factor adds to be safe.
+func (c Calibration) Mean(of Composition) Factor { return Factor(c.expected(of.shares())) }
+
+// deviation returns the standard deviation of a prediction: how little was reported of such a prompt.
+func (c Calibration) deviation(shares [classes]float64) float64 {
+	variance := 0.0
+	for i := range classes {
+		for j := range classes {
+			variance += shares[i] * c.Covariance[i][j] * shares[j]
+		}
+	}
+	return math.Sqrt(max(variance, 0))
 }
 
 func (c Calibration) expected(shares [classes]float64) (factor float64) {
@@ -126,6 +149,21 @@ func (c Composition) shares() (all [classes]float64) {
 		all[class] = float64(tokens) / float64(total)
 	}
 	return all
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A class that the storing version did not have has the factor of the class
+// that it was part of, as little known as without a report.
+func (c *Calibration) UnmarshalJSON(data []byte) error {
+	type stored Calibration
+	if err := json.Unmarshal(data, (*stored)(c)); err != nil {
+		return fmt.Errorf("a model's calibration: %w", err)
+	}
+	for class, was := range map[Class]Class{Hashes: Fragments, Hebrew: Abjads} {
+		if c.Covariance[class][class] == 0 {
+			c.Factors[class], c.Covariance[class][class] = c.Factors[was], priorVariance(class)
+		}
+	}
+	return nil
 }
 
 // After returns the calibration of a model after a provider reported its count of a prompt. believed is false if the

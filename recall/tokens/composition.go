@@ -3,6 +3,7 @@ package tokens
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -17,17 +18,20 @@ const (
 	Fragments              // letters that form no words, and the digits between them, as in hashes and base64
 	Digits                 // numbers
 	Alphabets              // Greek, Cyrillic, Armenian, Georgian
-	Abjads                 // Hebrew, Arabic
+	Abjads                 // Arabic, Syriac
 	Syllabic               // scripts of South and Southeast Asia
 	Han                    // Chinese and Japanese
 	Hangul                 // Korean
 	Signs                  // all other characters, such as emoji
 	Frames                 // images, and what stands around messages
+	Hashes                 // hexadecimal digits, of which vocabularies count fewer than of Fragments
+	Hebrew                 // of which vocabularies count more than of Abjads
 	classes
 )
 
 var classNames = [classes]string{"words", "long_words", "fragments", "digits", "alphabets", "abjads", "syllabic", "han",
-	"hangul", "signs", "frames"}
+	"hangul", "signs", "frames", "hashes",
+	"hebrew"}
 
 // Composition has how many tokens Loci counts for each class of a prompt.
 type Composition [classes]int
@@ -87,8 +91,12 @@ func Estimate(text string) int { return compose(text).total() }
 
 // compose returns the cost of a text by class.
 func compose(text string) (c costs) {
+	hash := 0 // where the run of hexadecimal digits ends
 	for i := 0; i < len(text); {
 		end, first := i+1, text[i]
+		if isHexadecimal(first) && i >= hash && (i == 0 || kinds[text[i-1]] != letter && kinds[text[i-1]] != number) {
+			hash = i + lengthOfHash(text[i:])
+		}
 		switch kind := kinds[first]; kind {
 		case letter, mark:
 			for end < len(text) && kinds[text[end]] == kind {
@@ -102,10 +110,18 @@ func compose(text string) (c costs) {
 				end += moreLetters(text[end:])
 			}
 			cost := costOfRun(text, i, end, costOfWord)
-			c[classOfWord(text, i, end, cost)] += cost
+			class := Hashes
+			if i >= hash {
+				class = classOfWord(text, i, end, cost)
+			}
+			c[class] += cost
 		case number:
 			end = i + lengthOfNumber(text[i:])
-			c[classOfNumber(text, i, end)] += (end - i) * digit
+			class := Hashes
+			if i >= hash {
+				class = classOfNumber(text, i, end)
+			}
+			c[class] += (end - i) * digit
 		case space:
 			for end < len(text) && text[end] == ' ' {
 				end++
@@ -174,7 +190,9 @@ func classOfRune(r rune) Class {
 		return Signs
 	case r < 0x590, 0x10A0 <= r && r < 0x1100, 0x1F00 <= r && r < 0x2000:
 		return Alphabets
-	case r < 0x900, 0xFB1D <= r && r < 0xFE00, 0xFE70 <= r && r < 0xFEFF:
+	case r < 0x600, 0xFB1D <= r && r < 0xFB50:
+		return Hebrew
+	case r < 0x900, 0xFB50 <= r && r < 0xFE00, 0xFE70 <= r && r < 0xFEFF:
 		return Abjads
 	case r < 0x10A0, 0x1780 <= r && r < 0x1800:
 		return Syllabic
@@ -208,6 +226,41 @@ func (c costs) rounded() (all Composition) {
 	}
 	all[most] += c.total() - all.Total()
 	return all
+}
+
+func isHexadecimal(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// leastHash is the least length of Hashes.
+const leastHash = 4
+
+// lengthOfHash returns the length of the hexadecimal number at the start of a text: digits and letters of one case, and
+// no other letter behind them. It is 0 if there is none.
+func lengthOfHash(text string) (n int) {
+	if strings.HasPrefix(text, "0x") {
+		n = len("0x")
+	}
+	digits, lower, upper := false, false, false
+scan:
+	for ; n < len(text); n++ {
+		switch c := text[n]; {
+		case '0' <= c && c <= '9':
+			digits = true
+		case 'a' <= c && c <= 'f':
+			lower = true
+		case 'A' <= c && c <= 'F':
+			upper = true
+		case kinds[c] == letter:
+			return 0
+		default:
+			break scan
+		}
+	}
+	if n < leastHash || !digits || lower == upper {
+		return 0
+	}
+	return n
 }
 
 // lengthOfNumber returns the length of the digits at the start of a text.
