@@ -154,3 +154,17 @@ func TestApprovalsOfLettasFilesAreKept(t *testing.T) {
 		t.Errorf("left out: %s", text)
 	}
 }
+
+// A stream of whole messages begins with the results that its request has brought, as in Letta; one of tokens does not.
+func TestAStreamBeginsWithTheResultsOfItsRequest(t *testing.T) {
+	t.Parallel()
+	for tokens, second := range map[bool]string{false: "tool_return_message i error", true: "assistant_message Wel"} {
+		r := newRunner(t, askingAgent)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+		r.send(`{"input":"Hello"}`)
+		r.model.Says(modeltest.Answer{Text: "Well."})
+		items, _ := r.stream(r.path()+"/stream", strings.Replace(approvals("o1", denyI), "{",
+			fmt.Sprintf(`{"stream_tokens":%t,`, tokens), 1))
+		checkSaid(t, fmt.Sprintf("with stream_tokens %t", tokens), itemTexts(items)[:2], []string{"ping", second})
+	}
+}

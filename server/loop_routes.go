@@ -106,6 +106,9 @@ type sending struct {
 	streams               bool
 }
 
+// pings reports whether a stream has pings.
+func (r sending) pings() bool { return !r.body.Pings.Set || r.body.Pings.Null || r.body.Pings.Value }
+
 // start starts a run for a request. background runs go on without the client.
 func (s *Server) start(a *rest.API, c echo.Context, request sending, background bool) (loop.Started, error) {
 	r, err := request.body.Request(request.streams)
@@ -132,12 +135,11 @@ func (s *Server) send(a *rest.API, c echo.Context, request sending) error {
 		return err
 	}
 	request.warnings.InHeader(c)
-	pings := !request.body.Pings.Set || request.body.Pings.Null || request.body.Pings.Value
 	switch {
 	case request.streams && started.Run.Background:
-		return s.streamItems(a, c, started.Run, itemStream{pings: pings})
+		return s.streamItems(a, c, started.Run, itemStream{pings: request.pings()})
 	case request.streams:
-		return s.streamEvents(c, started, pings)
+		return s.streamEvents(c, started, request)
 	}
 	return s.answerWhole(c, started, request)
 }

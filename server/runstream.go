@@ -26,14 +26,11 @@ const pingEvery = 20 * time.Second
 // model's provider failed, the status says so, unless spaces were sent before.
 func (s *Server) answerWhole(c echo.Context, started loop.Started, request sending) error {
 	ctx, warnings := c.Request().Context(), request.warnings
-	var given, events []loop.Event
-	if request.body.Answers() {
-		results, err := s.Loop.Given(ctx, rest.Org(ctx), started.Run)
-		if err != nil {
-			return err
-		}
-		given = rest.Each(results, func(m recall.Message) loop.Event { return loop.Event{Message: &m} })
+	given, err := s.given(ctx, started.Run, request)
+	if err != nil {
+		return err
 	}
+	var events []loop.Event
 	begun := false
 	out := rest.Answer(c)
 	for len(events) == 0 || events[len(events)-1].End == nil {
@@ -70,12 +67,36 @@ func (s *Server) answerWhole(c echo.Context, started loop.Started, request sendi
 	return json.NewEncoder(out).Encode(answer)
 }
 
-// streamEvents sends the events of a run as they come.
-func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) error {
-	ctx, view := c.Request().Context(), letta.ViewOf(started.Run)
+// given returns the results that a request has brought: of calls that the client ran or denied.
+func (s *Server) given(ctx context.Context, r loop.Run, request sending) ([]loop.Event, error) {
+	if !request.body.Answers() {
+		return nil, nil
+	}
+	results, err := s.Loop.Given(ctx, rest.Org(ctx), r)
+	return rest.Each(results, func(m recall.Message) loop.Event { return loop.Event{Message: &m} }), err
+}
+
+// streamEvents sends the events of a run as they come. As in Letta, a stream of whole messages begins with the results
+// that the request has brought, and one of tokens does not.
+func (s *Server) streamEvents(c echo.Context, started loop.Started, request sending) error {
+	ctx, view, pings := c.Request().Context(), letta.ViewOf(started.Run), request.pings()
+	var given []loop.Event
+	if !started.Run.Options.StreamTokens {
+		var err error
+		if given, err = s.given(ctx, started.Run, request); err != nil {
+			return err
+		}
+	}
 	out := rest.NewEvents(c)
+	var first []rest.Event
 	if pings {
-		if more, err := out.Send(rest.Event{Data: letta.PingOf(started.Run)}); err != nil || !more {
+		first = append(first, rest.Event{Data: letta.PingOf(started.Run)})
+	}
+	for _, e := range given {
+		first = append(first, rest.Each(view.Items(e), func(item any) rest.Event { return rest.Event{Data: item} })...)
+	}
+	if len(first) > 0 {
+		if more, err := out.Send(first...); err != nil || !more {
 			return err
 		}
 	}
