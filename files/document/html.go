@@ -224,7 +224,11 @@ func omitFrom(n *html.Node, omitted *omissions) {
 	case n.Data == "svg" || n.Data == "canvas":
 		omitted.add(picture)
 	case n.Data == "iframe":
-		omitted.add("embedded page")
+		if !strings.HasPrefix(attribute(n, "src"), "cid:") { // that is a part of the mail, which is read
+			omitted.add("embedded page")
+		}
+	case n.Data == "noscript" && !isBlank(stripTags(textOf(n))):
+		omitted.add(hiddenText)
 	case !isNoise[n.Data] && strings.TrimSpace(textOf(n)) != "":
 		omitted.add(hiddenText)
 	}

@@ -93,9 +93,13 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"formulas", "<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> cup, <math><mfrac><mrow><mi>a</mi><mo>+</mo>" +
 			"<mi>b</mi></mrow><mi>c</mi></mfrac><msup><mi>x</mi><mn>2</mn></msup><msqrt><mi>y</mi></msqrt></math>",
 			"1/2 cup, (a+b)/cx^2√(y)\n"},
+		{"numbers of lists that jump", "<ol start=5><li>five<li value=9>nine<li>ten</ol>", "5. five\n\n9. nine\n\n10. ten\n"},
+		{"numbers of lists that run backwards", "<ol reversed><li>b<li>a</ol>", "2. b\n\n1. a\n"},
+		{"lines of elements that converters do not know", "<details><summary>Shipping</summary>takes 3 days</details>" +
+			"<center>Title</center>text<menu><li>Save</menu>end", "Shipping\n\ntakes 3 days\n\nTitle\n\ntext\n\n- Save\n\nend\n"},
 		{"words in drawings", "<p>Plan: <svg><style>x{}</style><title>Ground floor</title><text x=1>Hall <tspan>A</tspan>" +
 			"</text><text>Exit</text></svg> and <svg aria-label='the harbour'><path/></svg>",
-			"Plan: Hall A  \nExit and [Picture: the harbour]\n"},
+			"Plan: [Picture: Ground floor]  \nHall A  \nExit and [Picture: the harbour]\n"},
 		{"what an abbreviation stands for", "<p><abbr title='Czech koruna'>CZK</abbr> <abbr title=x>x</abbr>",
 			"CZK (Czech koruna) x\n"},
 		{"struck text in code", "<pre>a <del>b</del>\nc</pre>", "```\na ~~b~~\nc\n```\n"},
@@ -226,10 +230,11 @@ func TestHTMLSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	raw := "<nav>Home</nav><p>text<iframe src=x></iframe><svg></svg><canvas></canvas><p hidden>no<p " +
 		"hidden></p><button>Go</button>" +
-		"<script>no()</script><input type=hidden value=no><p>more"
+		"<script>no()</script><input type=hidden value=no><p>more<noscript><img src=x></noscript><noscript>Switch on" +
+		"</noscript>"
 	got, err := reader.Read(t.Context(), document.Input{MediaType: "text/html", SizeBytes: int64(len(raw)),
 		Body: strings.NewReader(raw)})
-	want := "1 embedded page, 2 pictures without text, 1 hidden text, 1 navigation"
+	want := "1 embedded page, 2 pictures without text, 2 hidden text, 1 navigation"
 	if said := document.ListOmissions(got.Omitted); err != nil || said != want {
 		t.Errorf("got %q, %v, want %q", said, err, want)
 	}

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -22,6 +24,11 @@ func showSpecial(doc *html.Node) {
 			}
 		case n.Data == "pre":
 			markStruck(n)
+		case n.Data == "ol":
+			splitList(n)
+		case asBlock[n.Data] != 0:
+			n.DataAtom = asBlock[n.Data]
+			n.Data = n.DataAtom.String()
 		case between[n.Data] != "":
 			showFormula(n, between[n.Data])
 		case n.Data == "msqrt":
@@ -31,12 +38,63 @@ func showSpecial(doc *html.Node) {
 	}
 }
 
+// asBlock maps elements that stand on lines of their own, which the converter does not know → such ones that it knows.
+var asBlock = map[string]atom.Atom{"summary": atom.Div, "center": atom.Div, "search": atom.Div, "menu": atom.Ul,
+	"dir": atom.Ul, "listing": atom.Pre, "xmp": atom.Pre}
+
+// splitList begins a new list where the numbers of a list jump, run backwards, or get one more digit, because the
+// converter counts on and writes 01 for 1 beside 10.
+func splitList(list *html.Node) {
+	var items []*html.Node
+	for child := range list.ChildNodes() {
+		if child.DataAtom == atom.Li {
+			items = append(items, child)
+		}
+	}
+	step, next := 1, listNumber(list, "start", 1)
+	if slices.ContainsFunc(list.Attr, func(a html.Attribute) bool { return a.Key == "reversed" }) {
+		step, next = -1, listNumber(list, "start", len(items))
+	}
+	current, counted := list, next
+	for i, item := range items {
+		next = listNumber(item, "value", next)
+		if i == 0 && next != listNumber(list, "start", 1) {
+			setStart(list, next)
+		} else if i > 0 && (next != counted || len(strconv.Itoa(next)) != len(strconv.Itoa(counted-1))) {
+			following := &html.Node{Type: html.ElementNode, DataAtom: atom.Ol, Data: "ol"}
+			setStart(following, next)
+			current.Parent.InsertBefore(following, current.NextSibling)
+			current = following
+		}
+		if current != list {
+			list.RemoveChild(item)
+			current.AppendChild(item)
+		}
+		counted = next + 1
+		next += step
+	}
+}
+
+// listNumber returns the number in an attribute of a list or an item.
+func listNumber(n *html.Node, name string, otherwise int) int {
+	if found, err := strconv.Atoi(strings.TrimSpace(attribute(n, name))); err == nil {
+		return found
+	}
+	return otherwise
+}
+
+// setStart sets the first number of a list.
+func setStart(list *html.Node, n int) {
+	list.Attr = slices.DeleteFunc(list.Attr, func(a html.Attribute) bool { return a.Key == "start" || a.Key == "reversed" })
+	list.Attr = append(list.Attr, html.Attribute{Key: "start", Val: strconv.Itoa(n)})
+}
+
 func textNode(text string) *html.Node { return &html.Node{Type: html.TextNode, Data: text} }
 
-// showDrawing makes a drawing show its words, or else its title.
+// showDrawing makes a drawing show its title and its words.
 func showDrawing(svg *html.Node) {
 	var lines []string
-	title := attribute(svg, "aria-label")
+	title, own := attribute(svg, "aria-label"), ""
 	for n := range svg.Descendants() {
 		switch {
 		case n.Type != html.ElementNode || n.Parent.Data == "text":
@@ -46,10 +104,16 @@ func showDrawing(svg *html.Node) {
 			}
 		case n.Data == "title" || n.Data == "desc":
 			title = strings.TrimSpace(title + " " + textOf(n))
+			if n.Parent == svg {
+				own = title
+			}
 		}
 	}
-	if len(lines) == 0 && onOneLine(title) != "" {
-		lines = []string{pictureText(onOneLine(title))}
+	if len(lines) > 0 {
+		title = own // those of single shapes say little beside the words
+	}
+	if title = onOneLine(title); title != "" && !strings.Contains(strings.Join(lines, " "), title) {
+		lines = append([]string{pictureText(title)}, lines...)
 	}
 	if len(lines) > 0 {
 		becomeField(svg, strings.Join(lines, "\n"))

@@ -159,6 +159,7 @@ func TestODS(t *testing.T) {
 		return "<table:table-cell " + attributes + ">" + textP(s) +
 			"</table:table-cell>"
 	}
+	stored := func(value string) string { return `<table:table-cell office:value-type="` + value + `"/>` }
 	row := func(cells string) string { return "<table:table-row>" + cells + "</table:table-row>" }
 	sheet := func(name, rows string) string {
 		return `<table:table table:name="` + name + `">` + rows + "</table:table>"
@@ -172,6 +173,15 @@ func TestODS(t *testing.T) {
 		"x")))+
 		`</office:spreadsheet></office:body></office:document-content>`)
 	testReads(t, document.ODS, []readCase{
+		{"values without a text, and formulas without a value", odf("spreadsheet", sheet("A",
+			row(stored(`date" office:date-value="2026-03-01`)+stored(`date" office:date-value="2026-03-01T14:05:00`)+
+				stored(`time" office:time-value="PT07H45M00S`)+stored(`boolean" office:boolean-value="true`))+
+				row(stored(`percentage" office:value="0.19`)+stored(`currency" office:currency="EUR" office:value="5`)+
+					stored(`string" office:string-value="a`)+`<table:table-cell table:formula="of:=SUM([.A1:.A2])"/>`)+
+				row(stored(`float" office:value="1.5`)+`<table:table-cell office:value-type="float" office:value="7"><text:p/>`+
+					`</table:table-cell>`+cell("", "x")))),
+			"## A\n\n| 2026-03-01 | 2026-03-01 14:05:00 | 07:45:00 | TRUE |\n| --- | --- | --- | --- |\n| 19% | 5 EUR | a | " +
+				"=SUM([.A1:.A2]) |\n| 1.5 | | x |\n", []int{1}},
 		{"sheets are pages", odf("spreadsheet", sheet("A", row(cell("", "a")+cell("", "b")))+sheet("B", row(cell("", "c")))),
 			"## A\n\n| a | b |\n| --- | --- |\n\n## B\n\nc\n", []int{1, 6}},
 		{"a hidden sheet is left out", withHidden, "## S\n\nx\n", []int{1}},

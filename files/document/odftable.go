@@ -1,6 +1,10 @@
 package document
 
-import "strings"
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 func (o *odf) table(x *xmlReader, md *markdown) error {
 	var rows []row
@@ -72,13 +76,26 @@ func (o *odf) cells(x *xmlReader) (r row, err error) {
 		text := ""
 		switch e.name {
 		case "table:table-cell":
+			md, isShown := newFlat(o.budget), false
+			err := x.each(func(within element) error {
+				isShown = isShown || strings.HasPrefix(within.name, "text:")
+				return o.block(x, within, md)
+			})
+			if err != nil {
+				return err
+			}
+			r.breaks += md.breaks
+			if text = md.text(); !isShown && o.isSheet {
+				text = storedValue(e)
+			}
+		case "table:covered-table-cell":
 			md := newFlat(o.budget)
 			if err := o.blocks(x, md); err != nil {
 				return err
 			}
-			r.breaks += md.breaks
-			text = md.text()
-		case "table:covered-table-cell":
+			if !isBlank(md.text()) {
+				o.budget.omitted.add(hiddenText)
+			}
 		default:
 			return nil
 		}
@@ -92,6 +109,39 @@ func (o *odf) cells(x *xmlReader) (r row, err error) {
 		return nil
 	})
 }
+
+// storedValue returns the value of a sheet's cell for which no text is stored, or the cell's formula if it has no value
+// either.
+func storedValue(cell element) string {
+	value := func(name string) string { return cell.attr("office:" + name) }
+	kind := value("value-type")
+	switch kind {
+	case "date":
+		return strings.Replace(strings.TrimSuffix(value("date-value"), "T00:00:00"), "T", " ", 1)
+	case "time":
+		if m := duration.FindStringSubmatch(value("time-value")); m != nil {
+			return m[1] + ":" + m[2] + ":" + m[3]
+		}
+		return value("time-value")
+	case "boolean":
+		return strings.ToUpper(value("boolean-value"))
+	case "string":
+		return value("string-value")
+	case "percentage":
+		if share, err := strconv.ParseFloat(value("value"), 64); err == nil {
+			return strconv.FormatFloat(share*100, 'g', 15, 64) + "%"
+		}
+	case "currency":
+		return strings.TrimSpace(value("value") + " " + value("currency"))
+	}
+	if _, formula, ok := strings.Cut(cell.attr("table:formula"), "="); ok && kind == "" {
+		return "=" + formula
+	}
+	return value("value")
+}
+
+// duration matches hours, minutes and whole seconds as PT02H30M00S.
+var duration = regexp.MustCompile(`^PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S$`)
 
 // sheets reads the sheets that are not hidden.
 func (o *odf) sheets(x *xmlReader, _ element, md *markdown) error {
