@@ -2,7 +2,7 @@
 // archives, passages and attachments; it knows an agent only by its id.
 //
 // Each file uses only the files named before it:
-//   - the basis: archival.go largearchives.go store.go embedding.go
+//   - the basis: archival.go largearchives.go store.go embedding.go values.go
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
 //   - search: fields.go few.go search.go similar.go facets.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go reembed.go vectors.go

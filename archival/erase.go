@@ -65,6 +65,9 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		}); err != nil {
 			return err
 		}
+		if err := txStore.describe(ctx, org, key); err != nil {
+			return err
+		}
 		return txStore.wait(ctx, org, p.Archive, []uuid.UUID{uuidOf("passage-" + p.ID)})
 	})
 }

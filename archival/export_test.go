@@ -70,5 +70,6 @@ var InsertPassage, StoredPassage = insertPassage, storedPassage
 // InsertArgs are arguments of both.
 func InsertArgs(ctx context.Context, org db.Org, archive int64, text string) pgx.StrictNamedArgs {
 	sum := sha256.Sum256([]byte(text))
-	return Draft{Text: text, Tags: []string{}, Metadata: []byte(`{}`), HappenedAt: new(time.Now())}.insertArgs(ctx, org, archive, &piece{id: uuid.New(), sha256: sum})
+	d := Draft{Text: text, Tags: []string{}, Metadata: []byte(`{}`), HappenedAt: new(time.Now())}
+	return d.insertArgs(ctx, org, archive, &piece{id: uuid.New(), sha256: sum})
 }

@@ -2,7 +2,6 @@ package archival
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +38,6 @@ var besideVectors = []string{"tags", "created_at", "valid_from", "valid_until", 
 // narrowed is the filter of a query, read, and what it says for indexes.
 type narrowed struct {
 	filter.Filter
-	objects    []string   // objects of which the metadata of each passage contains one; nil: no such
 	tags       []string   // each passage has one of these; nil: no such
 	start, end *time.Time // each passage happened between these, both inclusive; nil: no such
 }
@@ -51,10 +49,6 @@ func read(raw json.RawMessage, zone *time.Location) (n narrowed, err error) {
 	}
 	for _, test := range n.Must() {
 		switch test.Field {
-		case "metadata":
-			if objects := test.Objects(); n.objects == nil || objects != nil && len(objects) < len(n.objects) {
-				n.objects = objects
-			}
 		case "tags":
 			if tags := test.Texts(); n.tags == nil || tags != nil && len(tags) < len(n.tags) {
 				n.tags = tags
@@ -95,16 +89,8 @@ func (n narrowed) vectors(args pgx.StrictNamedArgs) string {
 	return ` AND ` + n.Where(Fields, "v", args)
 }
 
-// ownedObjects returns the objects below the keys of archives, as the index passages_metadata has them.
-func (n narrowed) ownedObjects(archives []int64) (owned []string) {
-	for _, archive := range archives {
-		for _, object := range n.objects {
-			owned = append(owned, fmt.Sprintf(`{"%d":%s}`, archive, object))
-		}
-	}
-	slices.Sort(owned)
-	return slices.Compact(owned)
-}
+// byValues reports whether the values in the metadata of passages say which may pass.
+func (n narrowed) byValues() bool { return len(n.Indexed(pgx.StrictNamedArgs{})) > 0 }
 
 // isBlank reports whether a text has no words to search for.
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,6 +50,11 @@ var filters = []struct {
 	{`{"created_at": {"gte": "2026-01-03", "lte": "2026-01-04"}, "metadata.price": {"gt": 50}}`, 6},
 	{`{"or": [{"tags": "tag 3"}, {"metadata.price": 1}]}`, 7}, {`{"not": {"tags": "tag 3"}}`, 114},
 	{`{"user": {"exists": false}, "archive": "one", "tags": "tag 3"}`, 6}, {`{"language": "en", "tags": "tag 3"}`, 6},
+	{`{"metadata.food": {"contains": "h 7"}}`, 6}, {`{"metadata.food": {"contains": "7"}}`, 12},
+	{`{"metadata.list": {"contains": "a"}}`, 96}, {`{"metadata.who": {"exists": true}}`, 96},
+	{`{"metadata.price": {"gte": 117}, "metadata.who.name": {"gt": "person"}}`, 3},
+	{`{"or": [{"metadata.price": 119}, {"metadata.due": {"lt": "2026-02-02"}}]}`, 5},
+	{`{"metadata.list.1": 3, "tags": "tag 3"}`, 6}, {`{"metadata.who.name": {"prefix": "person 1"}, "tags": "tag 7"}`, 2},
 	{`{"tool": "archival_memory_insert"}`, 0}, {`{"updated_at": {"gt": "2026-01-01"}, "tags": "tag 3"}`, 6},
 }
 
@@ -90,6 +96,77 @@ func TestFiltersNarrowASearch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an index knows of metadata finds all that passes, whatever the values are, also once they change.
+func TestValuesOfMetadataAreFound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	archive := f.archive("one").ID
+	if err := f.store.Attach(t.Context(), f.org, f.agent, archive); err != nil {
+		t.Fatal(err)
+	}
+	cut := strings.Repeat("é", 199)
+	var many []string
+	for n := range 150 {
+		many = append(many, fmt.Sprintf(`"k%03d": %d`, n, n))
+	}
+	values := []string{`"text"`, `"` + cut + `xyz"`, `"` + cut + `xya"`, `5`, `5.0`, `-1e-400`, `1e305`, `-1e305`,
+		`0.1000000000000000055511151231257827`, `true`, `null`, `[]`, `{}`, `[null]`, `["text", 5, true, {"a": 1}]`,
+		`{"b": "text"}`, `"2026-03-01"`, `"2026-02-28T23:30:00-05:00"`, `" 2026-03-01T05 "`, `"2026-02-30"`,
+		`"2026-03-01T04:30:00Z"`, `"a\"b%_"`, `""`}
+	drafts := []archival.Draft{{Text: "many values",
+		Metadata: json.RawMessage(`{"a": "text", ` + strings.Join(many, ",") + `}`)}}
+	for i, value := range values {
+		drafts = append(drafts, archival.Draft{Text: fmt.Sprint("note ", i),
+			Metadata: json.RawMessage(`{"a": ` + value + `}`)})
+	}
+	inserted, err := f.store.Insert(t.Context(), f.org, archive, drafts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := archival.New(f.pool, archival.Options{})
+	exact.SetWide(1 << 40)
+	newYork, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		for _, test := range []string{`"text"`, `5`, `5e0`, `0`, `1e305`, `true`, `["text", 5, "2026-03-01"]`,
+			`"2026-03-01"`, `{"gt": 4.9}`, `{"gte": 1e304}`, `{"lte": 1e305}`, `{"lt": 0}`, `{"gt": 0.1}`,
+			`{"gte": "2026-03-01"}`, `{"lt": "2026-03-01"}`, `{"gt": "t", "lt": "u"}`, `{"gt": "` + cut + `xyb"}`,
+			`{"lte": "` + cut + `xya"}`, `{"prefix": "te"}`, `{"prefix": ""}`, `{"prefix": "` + cut + `xyz"}`,
+			`{"contains": "ex"}`, `{"contains": "text"}`, `{"contains": "xyz"}`, `{"contains": "éxy"}`, `{"contains": 5}`,
+			`{"contains": true}`, `{"contains": "2026-0"}`, `{"contains": "\"b%"}`, `{"contains": ""}`, `{"exists": true}`,
+		} {
+			for _, name := range []string{"a", "a.b", "k149"} {
+				q := archival.Query{ArchiveID: archive, Text: "note values", Limit: 100,
+					Filter: json.RawMessage(`{"metadata.` + name + `": ` + test + `}`), Zone: newYork}
+				got := f.search(q)
+				want, err := exact.Search(t.Context(), f.org, q)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("%s: %v (-all +narrowed):\n%s", q.Filter, err, diff)
+				}
+			}
+		}
+	}
+	f.store.SetWide(1)
+	check()
+	for i, p := range inserted[1:] { // each gets the values of the next
+		update := archival.PassageUpdate{Metadata: json.RawMessage(`{"a": ` + values[(i+1)%len(values)] + `}`)}
+		if _, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), p.ID, update); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check()
+	if err := f.store.Replace(t.Context(), f.org, inserted[1].Key, func(c archival.Contents) archival.Contents {
+		c.Metadata = `{"a": "gone"}`
+		return c
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check()
 }
 
 func TestAFilterOfAnUnknownFieldIsRefused(t *testing.T) {

@@ -262,8 +262,8 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	return fresh, s.wait(ctx, org, archive, fresh)
 }
 
-// insertPassage inserts a text, unless the archive has one that says the same, and counts it.
-var insertPassage = db.Counting("passages", `
+// insertPassage inserts a text, unless the archive has one that says the same.
+var insertPassage = insertDescribed(`
 	INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
 	                      valid_until, provenance, language, language_given)
 	SELECT @id::uuid, @org::integer, @archive::bigint, @text::text, @sum::bytea, @tags::text[], @metadata::jsonb,
@@ -271,8 +271,8 @@ var insertPassage = db.Counting("passages", `
 	       greatest(@from::timestamptz,
 	                now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
 	       @until::timestamptz, @provenance::jsonb, nullif(@language::text, ''), @given::boolean
-	WHERE NOT EXISTS (SELECT FROM passages p WHERE `+saysTheSame+`)
-	ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`, "") + `SELECT count(*) FROM added`
+	WHERE NOT EXISTS (SELECT FROM passages p WHERE ` + saysTheSame + `)
+	ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`)
 
 // storedPassage reads the passage that has a text or, if there is none, one that says the same. It returns no row if
 // another transaction deleted it meanwhile.

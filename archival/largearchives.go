@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"crypto/sha256"
 	"sync"
 	"time"
 )
@@ -30,3 +31,29 @@ func (s *sizes) large() []int64 {
 
 // addLarge remembers an archive for sizeLife. For an archive that is remembered already, the time is not extended.
 func (s *sizes) addLarge(key int64) { s.until.LoadOrStore(key, time.Now().Add(sizeLife)) }
+
+// maxWide limits the filters that are remembered.
+const maxWide = 10_000
+
+// wide remembers which filters many passages pass, because counting these takes as long as a search. It is safe for
+// concurrent use.
+type wide struct {
+	mu    sync.Mutex
+	until map[[sha256.Size]byte]time.Time // by the hash of what names the filter
+}
+
+func (w *wide) has(filter string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Before(w.until[sha256.Sum256([]byte(filter))])
+}
+
+// add remembers a filter for sizeLife.
+func (w *wide) add(filter string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.until) >= maxWide || w.until == nil {
+		w.until = map[[sha256.Size]byte]time.Time{}
+	}
+	w.until[sha256.Sum256([]byte(filter))] = time.Now().Add(sizeLife)
+}

@@ -229,6 +229,9 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && db.Constraint(pg) == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
 	}
+	if err == nil && c.Metadata != nil {
+		err = s.describe(ctx, org, p.Key)
+	}
 	if err != nil {
 		return err
 	}

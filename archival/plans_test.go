@@ -83,7 +83,8 @@ func freshPassagesAreReadByTheirKeys(t *testing.T, database owned) {
 func aBatchIsInsertedByKeys(t *testing.T, database owned) {
 	f := newFixtureIn(t, database.pool)
 	archive := f.archive("notes")
-	key, err := db.One[int64](t.Context(), f.pool, `SELECT key FROM archives WHERE org = $1 AND id = $2`, f.org, archive.ID)
+	key, err := db.One[int64](t.Context(), f.pool, `SELECT key FROM archives WHERE org = $1 AND id = $2`, f.org,
+		archive.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +100,11 @@ func aBatchIsInsertedByKeys(t *testing.T, database owned) {
 		t.Fatal(err)
 	}
 	plan := plans.Take("passages p")
-	if n := strings.Count(plan, "Index Scan using passages_same on passages p"); n != 2 || strings.Contains(plan, "Seq Scan") {
+	n := strings.Count(plan, "Index Scan using passages_same on passages p")
+	if n != 2 || strings.Contains(plan, "Seq Scan") {
 		t.Errorf("the texts are not looked up by what they say:\n%s", plan)
 	}
-	if n := strings.Count(plan, "on passages "); n != 4 { // the insertion itself, and the successor of a passage
+	if n = strings.Count(plan, "on passages "); n != 4 { // the insertion itself, and the successor of a passage
 		t.Errorf("%d scans of passages:\n%s", n, plan)
 	}
 }
@@ -149,7 +151,20 @@ func freshPassagesAreFoundByTheirMetadata(t *testing.T, database owned) {
 	if err != nil || len(got.Hits) != 4 {
 		t.Fatalf("%d hits, %v", len(got.Hits), err)
 	}
-	plans.ReadByKeys("@owned", "passages_metadata")
+	plans.ReadByKeys("passage_values", "passage_values_text")
+	for filter, index := range map[string]string{
+		`{"metadata.price": {"gte": 118}}`:          "passage_values_number",
+		`{"metadata.due": {"gte": "2026-02-28"}}`:   "passage_values_moment",
+		`{"metadata.food": {"contains": "dish 7"}}`: "passage_values_grams",
+		`{"metadata.food": {"prefix": "dish 7"}}`:   "passage_values_text",
+	} {
+		_, err := store.Search(t.Context(), f.org, archival.Query{Text: "subject3", AgentID: f.agent, Limit: 20,
+			Filter: json.RawMessage(filter)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans.ReadByKeys("passage_values", index)
+	}
 }
 
 // Passages of many archives are found by the index of terms, however old Postgres' statistics are. Through another

@@ -154,11 +154,11 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 	if err != nil {
 		return err
 	}
-	insert := db.Counting("passages", `
+	insert := insertDescribed(`
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
 		                      lex, terms, valid_from, valid_until, provenance, language, language_given)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, nullif($16, ''),
-			$17)`, "") + `SELECT count(*) FROM added`
+			$17)`)
 	var rows pgx.Batch
 	var size int64
 	ids := make([]uuid.UUID, len(passages))

@@ -44,7 +44,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return Results{}, err
 	}
 	filter := searched.filter(q)
-	filter.Few = s.few(ctx, searched, q, filter)
+	s.narrow(ctx, searched, q, &filter)
 	if isBlank(q.Text) {
 		hits, err := s.newest(ctx, q, filter, after)
 		more := len(hits) > q.Limit

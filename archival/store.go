@@ -28,6 +28,7 @@ type Store struct {
 	db       db.DB
 	search   *rank.Search
 	sizes    *sizes
+	wide     *wide
 	endpoint *endpoint.Endpoint
 	similar  float64       // as in Options
 	settle   time.Duration // delay between an insert and the job that embeds it
@@ -38,7 +39,7 @@ func New(d db.DB, o Options) *Store {
 	search := rank.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
 	search.Reranker = o.Reranker
 	search.Words = wordindex.New("passages", "passages", "archive_key", "key")
-	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint,
+	return &Store{db: d, search: search, sizes: &sizes{}, wide: &wide{}, endpoint: o.Endpoint,
 		similar: cmp.Or(o.Similar, DefaultSimilar), settle: endpoint.Settle}
 }
 

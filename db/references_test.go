@@ -75,6 +75,7 @@ var notReferences = map[string]string{
 	"attached_by":                 "a provenance, whose ids may be deleted since",
 	"deleted_places.id":           "of a row that is deleted",
 	"deleted_places.key":          "of a row that is deleted",
+	"passage_values.path":         "a hash of names in metadata",
 }
 
 // looksLikeReference matches column names that look like references, of any type.

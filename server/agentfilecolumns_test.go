@@ -43,6 +43,7 @@ var notCarried = map[string]string{
 	"files.cancelled": "the parsing begins again", "files.replaces": "a file that waits to replace another is left out",
 
 	"chunk_vectors": "vectors are made again", "passage_vectors": "vectors are made again",
+	"passage_values":  "they are read from the metadata again",
 	"message_vectors": "vectors are made again", "unembedded_passages": "vectors are made again",
 	"memory_file_vectors": "vectors are made again", "memory_files.unembedded": "vectors are made again",
 	"memory_files.refused_chunks": "vectors are made again",

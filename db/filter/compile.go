@@ -188,10 +188,20 @@ func (c *compiler) json(sql string, t Test) string {
 	return is("string") + ` AND ` + c.text(text, t)
 }
 
+// Texts that surely are a date, or a time of UTC, so that Postgres reads them itself. It takes a tenth of the time of
+// written_time, which reads all others.
+const (
+	plainDate = `[1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])`
+	plainTime = `T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?Z`
+)
+
 // timeOf returns the time that a text of metadata is; NULL if it is none.
 func (c *compiler) timeOf(v, text string) string {
-	return `CASE WHEN jsonb_typeof(` + v + `) = 'string' THEN written_time(` + text + `, ` + c.arg(c.zone.String()) +
-		`::text) END`
+	zone := c.arg(c.zone.String()) + `::text`
+	return `CASE WHEN jsonb_typeof(` + v + `) <> 'string' THEN NULL
+		WHEN ` + text + ` ~ '^` + plainDate + `$' THEN (` + text + `)::date::timestamp AT TIME ZONE ` + zone + `
+		WHEN ` + text + ` ~ '^` + plainDate + plainTime + `$' THEN (` + text + `)::timestamptz
+		WHEN ` + text + ` ~ '^\s*\d{4}-\d\d-\d\d' THEN written_time(` + text + `, ` + zone + `) END`
 }
 
 // jsonIn returns whether a value is one of others. Dates are the same however they are written.

@@ -3,6 +3,7 @@
 // that a memory declares, and compiles to a condition in SQL with arguments.
 //
 // Each file uses only the files named before it: filter.go names.go value.go parse.go compile.go bounds.go
+// indexed.go
 package filter
 
 import "time"

@@ -93,8 +93,11 @@ func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *lexicon.IDF, f Fi
 	if err != nil || few == nil {
 		return nil, false, err
 	}
-	sql := s.nearest(fewKeys + ` few (key)` + KeyedRow(s.Table, "few.key") + ` r`)
-	hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, f.withFew(few))
+	args, from := f.withFew(few), fewKeys+` few (key)`+KeyedRow(s.Table, "few.key")+` r`
+	if f.Loose {
+		args, from = with(f.Args, "few", few), from+` WHERE `+f.Rows
+	}
+	hits, err = scanIndex(ctx, d, wordindex.ByIndexes, s.nearest(from), args)
 	return related(hits), true, err
 }
 
@@ -112,6 +115,11 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 	enough := ArmRows
 	if q.WordsOnly || s.Endpoint == nil { // no other arm changes the order
 		enough = min(q.Limit+spareRows, ArmRows)
+	}
+	if f.Loose {
+		if f, err = f.byKeys(); err != nil {
+			return nil, false, err
+		}
 	}
 	for n := ArmRows; ; {
 		keys, rest := match.Best(n, f.Keys)
@@ -132,12 +140,10 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 			return hits[:before], true, nil
 		}
 		if f.Few != nil && len(hits)*rarelyLeft < n {
-			few, err := f.Few(FewByWords)
-			if err != nil {
+			if f, err = f.byKeys(); err != nil {
 				return nil, false, err
 			}
-			if f.Few = nil; few != nil {
-				f.Keys = wordindex.Keys(few)
+			if f.Keys != nil {
 				continue
 			}
 		}
@@ -147,6 +153,19 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 		}
 		n = min(more, maxMatched)
 	}
+}
+
+// byKeys returns the filter with Keys from Few, if these are few, and without Few. Loose keys are not read one by one.
+func (f Filter) byKeys() (Filter, error) {
+	most := FewByWords
+	if f.Loose {
+		most = FewByMeaning
+	}
+	few, err := f.Few(most)
+	if f.Few = nil; few != nil {
+		f.Keys = wordindex.Keys(few)
+	}
+	return f, err
 }
 
 // sharingWords scores the rows with one of the candidates. If there are no candidates, or too few hits, it scores all

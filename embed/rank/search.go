@@ -67,6 +67,8 @@ type Filter struct {
 	// Few returns the keys of all rows that pass the filter, or nil if there are more than most (FewByWords or
 	// FewByMeaning). Both arms of a search may call it at once. It is nil if no filter narrows the scope.
 	Few func(most int) ([]int64, error)
+	// Loose says that Few may return keys of other rows, too, and that it costs so little that it is called first.
+	Loose bool
 }
 
 // Question is one search.
@@ -201,9 +203,13 @@ func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Fil
 	case err != nil:
 		return nil, err
 	case few != nil:
-		return scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, fewKeys), f.withFew(few))
+		args, passes := f.withFew(few), ""
+		if f.Loose {
+			args, passes = with(f.Args, "few", few), s.passing(f)
+		}
+		return scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, fewKeys, passes), args)
 	case s.leavesFew(q):
-		return scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, s.keysSQL(f)), f.Args)
+		return scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, s.keysSQL(f), ""), f.Args)
 	case rows > s.IndexRows:
 		hits, err = scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, f, "%s"), f.Args)
 	}
@@ -248,9 +254,15 @@ func (s *Search) leavesFew(q Question) bool { return q.Most > 0 && q.Most <= min
 // indexes take for the whole scope.
 const maxFew = 8_000
 
+// passing returns a condition on rows with the key nearest.id, beginning with WHERE: that they pass the filter. It is
+// checked for one row after the other.
+func (s *Search) passing(f Filter) string {
+	return `WHERE (SELECT true FROM ` + s.Table + ` r WHERE r.org = @org AND r.key = nearest.id AND ` + f.Rows + `)`
+}
+
 // fewMeaningsSQL orders rows by the distance of embedding from @q. It finds their vectors by their keys, which keys,
-// SQL for FROM, has.
-func (s *Search) fewMeaningsSQL(space endpoint.Space, keys string) string {
+// SQL for FROM, has. passes is empty or a condition, beginning with WHERE.
+func (s *Search) fewMeaningsSQL(space endpoint.Space, keys, passes string) string {
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (
 			SELECT v.id, v.distance FROM %s few (key)
@@ -260,8 +272,9 @@ func (s *Search) fewMeaningsSQL(space endpoint.Space, keys string) string {
 				OFFSET 0
 			) v
 			ORDER BY v.distance
-			LIMIT %[6]d
-		) nearest`, keys, s.VectorKey, space.Dimension, s.Vectors, space.ID, MeaningRows)
+			OFFSET 0
+		) nearest %[6]s
+		LIMIT %[7]d`, keys, s.VectorKey, space.Dimension, s.Vectors, space.ID, passes, MeaningRows)
 }
 
 // meaningSQL orders rows by the distance of embedding from @q. An index of vectors answers only the plain form of the

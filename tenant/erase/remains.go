@@ -49,7 +49,7 @@ var madeOf = map[string][]string{
 		"prompts", "word_postings"},
 	"files": {"chunk_vectors", "chunks", "file_originals", "file_segments", "gram_blocks", "gram_units",
 		"read_pages", "word_postings"},
-	"passages":     {"passage_vectors", "word_postings"},
+	"passages":     {"passage_values", "passage_vectors", "word_postings"},
 	"memory_files": {"memory_file_vectors"},
 	"blobs":        {"clips"},
 	"prompt_parts": {"prompts"},

@@ -71,7 +71,7 @@ func (t table) keeps(column int) bool {
 
 // byHand lists the tables and columns that other code of this package erases; nil stands for all columns. See sweep.
 var byHand = map[string][]string{"erasures": nil, "erased_messages": nil, "blobs": nil, "clips": nil,
-	"prompt_parts": nil, "file_originals": nil, "file_segments": nil, "chunks": nil,
+	"prompt_parts": nil, "file_originals": nil, "file_segments": nil, "chunks": nil, "passage_values": nil,
 	"messages": {"content", "name", "sender_id", "group_id", "otid", "step_id", "run_id", "model", "refused"},
 	"passages": {"text", "tags", "metadata"}}
 
