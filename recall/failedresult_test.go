@@ -84,3 +84,77 @@ func TestFailedResultsAreKnownByTheirText(t *testing.T) {
 		t.Error("a text is taken for a failed result")
 	}
 }
+
+// Harnesses, shells and build tools say in their own forms that a call failed.
+func TestFailedResultsOfHarnessesAreKnown(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"output":"boom\n","metadata":{"exit_code":2,"duration_seconds":0.1}}`:             true,
+		`{"output":"fine\n","metadata":{"exit_code":0,"duration_seconds":0.1}}`:             false,
+		"Chunk ID: 9f\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nboom\n": true,
+		"Chunk ID: 9f\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nboom\n": false,
+		"Exit code: 1\nWall time: 0.1 seconds\nOutput:\nboom\nboom":                         true,
+		"Exit code: 0\nWall time: 0.1 seconds\nOutput:\nExit code: 1 is what fails":         false,
+		"<returncode>1</returncode>\n<output>\nboom\n</output>":                             true,
+		"<returncode>0</returncode>\n<output>\nboom\n</output>":                             false,
+		"boom\n<exit_code>127</exit_code>":                                                  true,
+		"Command exited with non-zero status code 1.\nstdout: x":                            true,
+		"[The command completed with exit code 1.]":                                         true,
+		"fine\n[The command completed with exit code 0.]":                                   false,
+		"(exit code 2)":                                                      true,
+		"MCP error -32602: Invalid params":                                   true,
+		"Tool execution failed: timeout":                                     true,
+		"The tool call failed because the server left":                       true,
+		"Tool calls failed in 3 of 90 runs, says the report on page 4":       false,
+		"❌ Error: no permission":                                             true,
+		"**Error**: bad input":                                               true,
+		`"Error: no permission"`:                                             true,
+		"Error (404): not found":                                             true,
+		"Error reading file: ENOENT: no such file or directory, open '/x'":   true,
+		"Error handling: chapter 3 of the handbook":                          false,
+		"Error\n\nsomething went wrong":                                      true,
+		"Errors\n\nare values":                                               false,
+		"ERROR 1045 (28000): Access denied for user 'x'":                     true,
+		"cat: /nope: No such file or directory":                              true,
+		"a line of a file\nrm: cannot remove 'x': Permission denied":         true,
+		"notes.txt: a call of cat: /nope: No such file or directory":         false,
+		"/bin/sh: 1: foo: not found":                                         true,
+		"curl: (7) Failed to connect to localhost port 1":                    true,
+		"cc -o a a.c\nmake: *** [Makefile:3: all] Error 2":                   true,
+		"./run.sh: line 3: 411 Segmentation fault (core dumped) ./a":         true,
+		"Segmentation fault (core dumped)":                                   true,
+		"src/a.ts(3,5): error TS2345: Argument of type 'x'":                  true,
+		"a.c:3:5: error: expected ';' before '}' token":                      true,
+		"a.c:3:5: warning: unused variable":                                  false,
+		"error[E0502]: cannot borrow `a` as mutable\n --> src/a.rs:3:5":      true,
+		"--- FAIL: TestX (0.02s)\n    a_test.go:3: got 1\nFAIL\tx.org/a\t1s": true,
+		"ok  \tx.org/a\t1s\nFAIL":                                            true,
+		"F.\nFAILED t.py::t - AssertionError\n1 failed, 3 passed in 0.12s":   true,
+		"==== 2 failed, 3 passed, 1 warning in 0.12s ====":                   true,
+		"==== 3 passed, 1 warning in 0.12s ====":                             false,
+		"0 failed, 3 passed in 0.12s":                                        false,
+		"BUILD FAILED in 3s":                                                 true,
+		"BUILD SUCCESSFUL in 3s":                                             false,
+		`{"errors": [{"message": "bad"}], "data": null}`:                     true,
+		`{"errors": [], "data": {"n": 3}}`:                                   false,
+		`{"errors": [{"message": "one row"}], "data": {"n": 3}}`:             false,
+		`{"statusCode": 404, "message": "no such order"}`:                    true,
+		`{"status": 503}`:                                                    true,
+		`{"status": 200}`:                                                    false,
+		`{"status": "fail"}`:                                                 true,
+		`{"status": "timeout"}`:                                              true,
+		"File not found: /x/y":                                               true,
+		"No such tool: frobnicate":                                           true,
+		"Unable to connect to the host":                                      true,
+		"Could not find file /x":                                             true,
+		"Access denied":                                                      true,
+		"Invalid arguments: path is required":                                true,
+		"Cannot read the file /x: it is a directory":                         true,
+		"Could not be better.\n\nThe rest of the letter is about the garden": false,
+		"Error: 0": false,
+	} {
+		if got := (recall.Part{Type: recall.ToolReturn, Text: text}).Failed(); got != want {
+			t.Errorf("%.90q: %t", text, got)
+		}
+	}
+}
