@@ -764,6 +764,9 @@ func TestRunsAndStepsAreRecords(t *testing.T) {
 		}
 	}
 	step := r.list(run + "/steps?order=asc")[0]
+	if fmt.Sprint(step["completion_tokens_details"]) != "map[reasoning_tokens:0]" {
+		t.Errorf("the step is %v, want the details of its tokens", step)
+	}
 	feedback := "/v1/steps/" + fmt.Sprint(step["id"]) + "/feedback"
 	if got := r.call("PATCH", feedback, `{"feedback":"zzz"}`); got.Code != 422 ||
 		!strings.Contains(got.Text, "body.feedback") {
@@ -776,8 +779,9 @@ func TestRunsAndStepsAreRecords(t *testing.T) {
 		t.Errorf("the usage is %v", usage)
 	}
 	metrics := fields(t, r.must("GET", run+"/metrics", ""))
-	if fmt.Sprint(metrics["tools_used"]) != "[conversation_search]" || metrics["num_steps"] != 2.0 {
-		t.Errorf("the metrics are %v", metrics)
+	search := fmt.Sprint(r.list("/v1/tools?name=conversation_search")[0]["id"])
+	if fmt.Sprint(metrics["tools_used"]) != "["+search+"]" || metrics["num_steps"] != 2.0 {
+		t.Errorf("the metrics are %v, want the tool %s", metrics, search)
 	}
 	for _, body := range []string{`{"feedback":"zz"}`, `{"feedback":""}`} {
 		got := r.call("PATCH", "/v1/steps/"+fmt.Sprint(step["id"])+"/feedback", body)

@@ -168,3 +168,14 @@ func TestAStreamBeginsWithTheResultsOfItsRequest(t *testing.T) {
 		checkSaid(t, fmt.Sprintf("with stream_tokens %t", tokens), itemTexts(items)[:2], []string{"ping", second})
 	}
 }
+
+// An answer of the client belongs to no step, as in Letta, whatever it answers.
+func TestAnApprovalHasNoStep(t *testing.T) {
+	t.Parallel()
+	r := approvalStory(t)
+	for _, item := range r.list(r.path() + "?order=asc") {
+		if answer := item["message_type"] == "approval_response_message"; answer && item["step_id"] != nil {
+			t.Errorf("%v has a step, want none", item)
+		}
+	}
+}

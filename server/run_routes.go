@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -245,7 +246,38 @@ func (s *Server) runMetrics(ctx context.Context, input *OfRun) (letta.RunMetrics
 	f := recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID, Parts: []recall.PartType{recall.ToolCall},
 		Roles: []recall.Role{recall.Assistant}}
 	messages, err := s.Recall.Messages(ctx, rest.Org(ctx), f, db.Page{Ascending: true, Limit: rest.MaxPage})
-	return letta.RunMetricsOf(r, u, messages), err
+	if err != nil {
+		return letta.RunMetrics{}, err
+	}
+	tools, err := s.calledTools(ctx, messages)
+	return letta.RunMetricsOf(r, u, tools), err
+}
+
+// calledTools returns the ids of the tools that messages call, each once. Tools that only a request defined have none.
+func (s *Server) calledTools(ctx context.Context, messages []recall.Message) ([]string, error) {
+	var names []string
+	for _, m := range messages {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolCall && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	ids := map[string]string{}
+	for _, t := range s.Tools.Tools() {
+		ids[t.Name] = t.ID
+	}
+	custom, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), names, nil)
+	for _, t := range custom {
+		ids[t.Name] = t.ID
+	}
+	called := []string{}
+	for _, name := range names {
+		if id, ok := ids[name]; ok {
+			called = append(called, id)
+		}
+	}
+	return called, err
 }
 
 func (s *Server) runSteps(ctx context.Context, input *struct {

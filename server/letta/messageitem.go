@@ -279,6 +279,7 @@ func (b *itemBuilder) approvals() {
 	if item.MessageHead = b.next(approvalAnswerMessage); b.m.OTID != nil {
 		item.OTID = b.m.OTID
 	}
+	item.StepID = nil // the step is that of the call; the client answered outside of any
 	b.add(item.MessageHead, item)
 }
 

@@ -2,11 +2,9 @@ package letta
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/agent/loop"
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -80,10 +78,16 @@ type RunUsage struct {
 
 // RunUsageOf returns the usage of a run in Letta's shape.
 func RunUsageOf(u loop.Usage) RunUsage {
-	in, _ := json.Marshal(map[string]int{"cached_tokens": u.Cached, "cache_read_tokens": u.Cached,
-		"cache_creation_tokens": u.CacheWrite}) // numbers can be marshaled
-	out, _ := json.Marshal(map[string]int{"reasoning_tokens": u.Reasoning})
+	in, out := tokenDetails(u.Cached, u.CacheWrite, u.Reasoning)
 	return RunUsage{u.Prompt, u.Completion, u.Prompt + u.Completion, in, out}
+}
+
+// tokenDetails returns what prompt_tokens_details and completion_tokens_details say of some tokens.
+func tokenDetails(cached, cacheWrite, reasoning int) (in, out rest.Object) {
+	in, _ = json.Marshal(map[string]int{"cached_tokens": cached, "cache_read_tokens": cached,
+		"cache_creation_tokens": cacheWrite}) // numbers can be marshaled
+	out, _ = json.Marshal(map[string]int{"reasoning_tokens": reasoning})
+	return in, out
 }
 
 // RunMetrics says how long a run took.
@@ -93,24 +97,16 @@ type RunMetrics struct {
 	RunStartNS     int64     `json:"run_start_ns"`
 	RunNS          *int64    `json:"run_ns"`
 	NumSteps       int       `json:"num_steps"`
-	ToolsUsed      []string  `json:"tools_used"`
+	ToolsUsed      []string  `json:"tools_used" doc:"Ids of the tools that it called, without those of client_tools."`
 	ProjectID      rest.Null `json:"project_id"`
 	TemplateID     rest.Null `json:"template_id"`
 	BaseTemplateID rest.Null `json:"base_template_id"`
 }
 
-// RunMetricsOf returns the metrics of a run. messages are the run's.
-func RunMetricsOf(r loop.Run, u loop.Usage, messages []recall.Message) RunMetrics {
-	m := RunMetrics{ID: r.ID, AgentID: r.AgentID, RunStartNS: r.CreatedAt.UnixNano(),
-		RunNS: since(r.CreatedAt, r.CompletedAt), NumSteps: u.Steps, ToolsUsed: []string{}}
-	for _, message := range messages {
-		for _, p := range message.Content {
-			if p.Type == recall.ToolCall && !slices.Contains(m.ToolsUsed, p.Name) {
-				m.ToolsUsed = append(m.ToolsUsed, p.Name)
-			}
-		}
-	}
-	return m
+// RunMetricsOf returns the metrics of a run. tools are the ids of the tools that it called.
+func RunMetricsOf(r loop.Run, u loop.Usage, tools []string) RunMetrics {
+	return RunMetrics{ID: r.ID, AgentID: r.AgentID, RunStartNS: r.CreatedAt.UnixNano(),
+		RunNS: since(r.CreatedAt, r.CompletedAt), NumSteps: u.Steps, ToolsUsed: tools}
 }
 
 // CancelRuns names the runs to cancel.

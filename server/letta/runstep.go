@@ -28,6 +28,8 @@ type RunStep struct {
 	CachedTokens       int               `json:"cached_input_tokens"`
 	CacheWriteTokens   int               `json:"cache_write_tokens"`
 	ReasoningTokens    int               `json:"reasoning_tokens"`
+	PromptDetails      rest.Object       `json:"prompt_tokens_details"`
+	CompletionDetails  rest.Object       `json:"completion_tokens_details"`
 	StopReason         *string           `json:"stop_reason"`
 	Status             string            `json:"status" enum:"pending,success,failed,cancelled"`
 	ErrorType          *string           `json:"error_type"`
@@ -50,6 +52,7 @@ func StepOf(s loop.Step) RunStep {
 		CacheWriteTokens: s.CacheWrite, ReasoningTokens: s.Reasoning, StopReason: s.StopReason, Status: s.Status,
 		ErrorType: s.ErrorType, Feedback: s.Feedback, Tags: append([]string{}, s.Tags...), Messages: []InternalMessage{},
 		CreatedAt: s.CreatedAt}
+	step.PromptDetails, step.CompletionDetails = tokenDetails(s.Cached, s.CacheWrite, s.Reasoning)
 	if s.Error != nil {
 		step.ErrorData, _ = json.Marshal(map[string]string{"message": *s.Error}) // a text can be marshaled
 	}
