@@ -6,12 +6,13 @@
 //     vocabulary.go hyphens.go ole.go programs.go pages.go scans.go pictures.go
 //   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charsets.go
 //     charset.go languages.go detect.go terminal.go decode.go
+//   - messages: mailheader.go mailpart.go
 //   - packed formats: zip.go advice.go ipynb.go xml.go properties.go archive.go xmltree.go formula.go
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go diagram.go chart.go docxstyle.go docxsymbols.go
-//     docxtext.go docx.go sheet.go sheetlanguages.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go
-//     xlsxdrawn.go sheetcontrols.go xlsx.go readingorder.go pptx.go
+//     docxtext.go docxchunk.go docx.go sheet.go sheetlanguages.go numberformat.go sheetformats.go xlsxcells.go
+//     sheetlinks.go xlsxdrawn.go sheetcontrols.go xlsx.go readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odfform.go odflist.go odftable.go odf.go odp.go epub.go
-//   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mailfiles.go mailversions.go mail.go
+//   - recognizing formats, and mail: office.go sniff.go mailfiles.go mailversions.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfbidi.go pdfraised.go pdfturned.go pdfdrawn.go
 //     pdfappearance.go pdfform.go pdflinks.go pdfnotes.go pdf.go read.go pdfimage.go
 package document

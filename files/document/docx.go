@@ -141,6 +141,9 @@ func (d *docx) block(x *xmlReader, e element, md *markdown) error {
 	case "w:tbl":
 		d.endParagraph(md)
 		return d.table(x, md)
+	case "w:altChunk":
+		d.endParagraph(md)
+		return d.chunk(e.attr("r:id"), md)
 	}
 	return nil
 }

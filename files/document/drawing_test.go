@@ -78,6 +78,12 @@ func TestWordCommentsHeadersAndPictures(t *testing.T) {
 			para(run("boxed"))+`</w:txbxContent></wps:wsp></w:drawing></w:r>`) + `<w:tbl><w:tblPr><w:tblCaption w:val="Prices"/>` +
 			`</w:tblPr><w:tr><w:tc>` + para(run("1")) + `</w:tc></w:tr></w:tbl>`),
 			"x[Picture: an arrow]\n\nboxed\n\n[Alternative text: a frame]\n\n[Alternative text: Prices]\n\n1\n", nil},
+		{"pages and texts that Word inserts", docx(para(run("x"))+`<w:altChunk r:id="h"/><w:altChunk r:id="m"/>`+
+			`<w:altChunk r:id="t"/><w:altChunk r:id="d"/>`+para(run("y")), append(links("h", "aFChunk", "a.htm", "m", "aFChunk",
+			"b.mht", "t", "aFChunk", "c.txt", "d", "aFChunk", "d.docx"), "word/a.htm", "<h2>Kelp</h2><p>66 t",
+			"word/b.mht", "Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n"+
+				"Content-Transfer-Encoding: quoted-printable\r\n\r\n<p>caf=E9\r\n--b--\r\n", "word/c.txt", "plain", "word/d.docx",
+			"x")...), "x\n\n## Kelp\n\n66 t\n\ncafé\n\nplain\n\ny\n", nil},
 		{"headers and footers stand at the end, each once", docx(para(run("x")), append(links("a", "header",
 			"header1.xml", "b", "header", "header2.xml", "c", "footer", "footer1.xml", "d", "footer", "footer2.xml"),
 			"word/header1.xml", header("hdr", "Secret"), "word/header2.xml", header("hdr", "Secret"), "word/footer1.xml",
