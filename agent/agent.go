@@ -3,10 +3,10 @@
 //
 // Each file uses those that are named before it:
 //   - agents, and the store: customtool.go flushsettings.go gatewaysettings.go handoversettings.go format.go promptsettings.go
-//     skillsettings.go agent.go
+//     recallsettings.go skillsettings.go agent.go
 //     fields.go promptmeans.go store.go modelfamily.go model.go limits.go lettatype.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go skill.go systemprompt.go
-//     usage.go calibration.go assemble.go room.go branch.go
+//     usage.go calibration.go assemble.go recallnote.go room.go branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
 //   - policies, conversations and identities: policyover.go policychange.go conversationidentity.go conversation.go
 //     identity.go
@@ -104,6 +104,7 @@ type Settings struct {
 	Handover *HandoverSettings `json:"handover,omitempty"` // nil: HandoverOff
 	Prompt   *PromptSettings   `json:"prompt,omitempty"`   // nil: the defaults
 	Skills   *SkillSettings    `json:"skills,omitempty"`   // nil: the defaults
+	Recall   *RecallSettings   `json:"recall,omitempty"`   // nil: nothing is recalled unasked
 	Gateway  *GatewaySettings  `json:"gateway,omitempty"`  // nil: the server's mode, and no tools
 }
 
@@ -289,6 +290,11 @@ func (s Settings) check() error {
 	}
 	if s.Skills != nil {
 		if err := s.Skills.check(); err != nil {
+			return err
+		}
+	}
+	if s.Recall != nil {
+		if err := s.Recall.Check(); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,8 @@ type PromptTarget struct {
 	Window     int             // tokens of the window; 0: the agent's
 	Compaction json.RawMessage // an object of compaction settings that override the agent's and the conversation's
 
+	Recall *RecallSettings // what is recalled for the newest message; nil: as the agent's settings say
+
 	Around []string // texts that the caller sends besides the messages; they count as the tools do
 
 	WithoutFiles bool  // leaves out the texts of open files, and says so
@@ -110,6 +112,11 @@ func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (
 	}
 	if err := s.readView(ctx, org, target, &p); err != nil {
 		return p, err
+	}
+	if target.recallOf(base) != nil {
+		if err := s.readNotes(ctx, org, &p); err != nil {
+			return p, err
+		}
 	}
 	if target.Trial.Message != "" {
 		p.unread, p.Messages = recall.Window{}, []recall.Message{{Position: p.Conversation.Messages + 1, Role: recall.User,
@@ -222,7 +229,7 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 // write converts messages and the state to the prompt's format, and counts the messages.
 func (p *Prompt) write(shown []recall.Message) {
 	settings, n := p.Agent.Settings.Prompt, 0
-	shown = settings.enveloped(slices.Concat(p.system.preloaded, shown), p.Agent.Zone())
+	shown = settings.enveloped(slices.Concat(p.system.preloaded, withNotes(shown, p.notes)), p.Agent.Zone())
 	if !p.system.asLetta {
 		shown = chat.WithState(shown, settings.role(), p.system.state())
 	}

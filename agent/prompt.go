@@ -39,6 +39,7 @@ type Prompt struct {
 	messages     []json.RawMessage // the messages in the prompt's format, with the state
 	marks        chat.Marks        // of the tools and the system prompt
 	logged       recall.Message    // the log's newest system prompt
+	notes        map[string]string // recalled texts behind messages, by the ids of these
 	summary      string            // the summary as the model reads it; empty if nothing is hidden
 	placeholders int               // tokens of placeholders for results of pending calls
 	must         string            // the tool that the model must call; empty: it may choose

@@ -49,6 +49,9 @@ type StoredPrompt struct {
 // stores the prompt for PromptAt, unless the last stored one is the same or storing is impossible. ErrInvalid if the
 // view is too long for any window; ErrConflict if it has no message and the target wants one.
 func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget) (StoredPrompt, error) {
+	if err := s.recallFor(ctx, org, target); err != nil {
+		return StoredPrompt{}, orNoAgent(err, target.AgentID)
+	}
 	p, err := s.assembleFitting(ctx, org, target)
 	if err == nil && target.NotEmpty && len(p.Messages) == 0 && p.summary == "" {
 		err = noMessage(p.Conversation)

@@ -44,6 +44,9 @@ type Store struct {
 	// answers no.
 	HasWriter func(context.Context) (bool, error)
 
+	// Recalled searches the memories for a message, and returns what helps with it; nil recalls nothing.
+	Recalled func(ctx context.Context, f RecallFor) (note string, err error)
+
 	Tools Definitions           // nil: no tools
 	Jobs  *river.Client[pgx.Tx] // for window checks; nil queues none
 }
@@ -53,7 +56,7 @@ func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
 		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun,
-		HasWriter: s.HasWriter}
+		HasWriter: s.HasWriter, Recalled: s.Recalled}
 }
 
 const ownColumns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,

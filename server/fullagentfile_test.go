@@ -35,7 +35,7 @@ func (c *client) remembering() string {
 		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":false,
 		"recall_scope":"agent","working_memory":"manual","flush":{"mode":"flush"},
 		"handover":{"mode":"off"},"made_for":"letta","prompt":{"cache_marks":false,"cache_key":"never"},
-		"skills":{"list_tokens":300},"gateway":{"mode":"observe","tools":["expand"]},
+		"skills":{"list_tokens":300},"recall":{"budget_tokens":300},"gateway":{"mode":"observe","tools":["expand"]},
 		"tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
 		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/recall"
@@ -137,7 +138,7 @@ func newGatewayOn(t *testing.T, c *client) gatewayClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.own().Gateway = server.Gateway{Upstreams: upstreams}
+	g.own().Gateway = server.Gateway{Upstreams: upstreams, FindWithin: time.Minute}
 	g.Handler = g.server.Handler()
 	return g
 }
@@ -690,6 +691,8 @@ func TestNotesHoldEvidence(t *testing.T) {
 func TestTheGatewayWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	g := newGatewayOn(t, newElsewhereServerClient(t))
+	g.own().Gateway.FindWithin = time.Second
+	g.Handler = g.server.Handler()
 	own := []string{"X-Api-Key", "sk-mine"}
 	g.expectKept("a request", g.send(chatPath, chatOf("a"), own...), "a", "Answer 1.")
 	r := runner{client: g.client}

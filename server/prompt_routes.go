@@ -33,6 +33,7 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 	Pending      string              `query:"pending" enum:"keep,answer" default:"keep" doc:"answer gives them one."`
 	Accept       string              `query:"accept" enum:"flush" doc:"Of silent turns, in place of the next prompt."`
 	Policy       string              `query:"policy" doc:"What another policy would show: its name or JSON."`
+	Recall       string              `query:"recall" doc:"As the agent's setting recall, in JSON, and in its place."`
 	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"With a policy: at this event."`
 }) (letta.Prompt, error) {
 	conversation, err := input.Conversation.OfAgent(string(input.AgentID))
@@ -42,6 +43,9 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 	target := agent.PromptTarget{AgentID: string(input.AgentID), Conversation: conversation,
 		Format:        agent.Format(input.Format),
 		AnswerPending: input.Pending == "answer"}
+	if target.Recall, err = agent.ParseRecall([]byte(input.Recall)); err != nil {
+		return letta.Prompt{}, rest.Unprocessable("query.recall", err.Error())
+	}
 	if input.Policy != "" || input.AtSeq > 0 {
 		if input.Accept != "" {
 			return letta.Prompt{}, rest.Unprocessable("query.accept", "leave it out with policy and at_seq, which begin nothing")

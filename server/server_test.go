@@ -87,7 +87,8 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 		Working: states, MemoryFiles: trees, Compaction: compactions}
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages, Agents: agents,
 		JQ: jq.New(program, "run-jq"), Working: states, MemoryFiles: trees, Erasures: erasures, Child: subagent.LogOf(pool)})
-	agents.Tools = tools.Definitions
+	tools.RecallWithin = time.Minute // the outcome must not depend on how busy the machine is
+	agents.Tools, agents.Recalled = tools.Definitions, tools.Recalled
 	agents.Begun = handover.Begun(agents)
 	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
 		Reembed: &endpoint.Reembed{DB: pool},

@@ -68,6 +68,8 @@ func (StepBody) Schema(huma.Registry) *huma.Schema {
 				"next prompt may have the purpose flush."},
 			"policy": {Description: "How the window of the next prompt is kept: the name of a policy, or as in " +
 				"compaction_settings. The edits that it makes stay."},
+			"recall": {Type: huma.TypeObject, Nullable: true, Description: "What is recalled for the user's message that the " +
+				"next prompt ends with, as in the agent's setting recall, and in its place."},
 			"refused": refusedSchema("The provider refused the last prompt, in place of a response. " + refusedWords),
 			"purpose": {Type: huma.TypeString, Enum: []any{"flush"}, Description: "The response answers a prompt of this " +
 				"purpose. It is kept out of the conversation's prompts."},
@@ -83,6 +85,9 @@ func (s *Server) step(a *rest.API, c echo.Context) error {
 		batch.IsSystemPrompt = owner.IsSystemPrompt
 		if err := policy.Check(batch.Step.Policy); err != nil {
 			return nil, rest.Unprocessable("policy", err.Error())
+		}
+		if _, err := agent.ParseRecall(batch.Step.Recall); err != nil {
+			return nil, rest.Unprocessable("recall", err.Error())
 		}
 		return s.takeStep(ctx, owner, batch)
 	})
@@ -192,6 +197,7 @@ func (s *Server) nextOf(ctx context.Context, owner agent.Agent, o *loop.ClientLo
 	target := agent.PromptTarget{AgentID: owner.ID, Conversation: o.Conversation.ID,
 		Format:        agent.Format(batch.Step.Format),
 		AnswerPending: batch.Step.AnswerPending}
+	target.Recall, _ = agent.ParseRecall(batch.Step.Recall) // it was checked before
 	if len(batch.Step.Policy) > 0 {
 		settings, err := json.Marshal(map[string]json.RawMessage{"policy": batch.Step.Policy})
 		if err != nil {

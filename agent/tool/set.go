@@ -15,6 +15,9 @@ import (
 
 // Set holds the tools of this server.
 type Set struct {
+	// RecallWithin bounds a search for what is recalled unasked; 0 means 300 ms.
+	RecallWithin time.Duration
+
 	Observe   func(Called) // gets each call after its end; may be nil
 	Subagents Subagents
 

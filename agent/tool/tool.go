@@ -10,7 +10,7 @@
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go
 //   - memory: changedlines.go corememory.go workingmemory.go memoryfiles.go memorytool.go archival.go searchmemory.go
 //   - sub-agents, and what agents of Letta's say: startsubagent.go sendmessage.go lettatools.go
-//   - the set of tools: bounds.go set.go toolset.go hints.go turns.go answer.go
+//   - the set of tools: bounds.go set.go toolset.go hints.go turns.go answer.go note.go
 package tool
 
 import (

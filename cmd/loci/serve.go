@@ -138,7 +138,7 @@ func (p *process) stores() (s stores, err error) {
 		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models, Agents: s.agents,
 		JQ: p.jq, Child: subagent.LogOf(p.pool)})
 	s.tools.Observe = p.called
-	s.agents.Tools = s.tools.Definitions
+	s.agents.Tools, s.agents.Recalled = s.tools.Definitions, s.tools.Recalled
 	s.handover = &handover.Store{DB: p.pool, Agents: s.agents}
 	s.replays = &replay.Store{DB: p.pool, Recall: s.messages, Models: p.models,
 		Jobs: func() *river.Client[pgx.Tx] { return s.agents.Jobs }}

@@ -24,6 +24,9 @@ func (e *export) agentFields() agentFields {
 	if s.Skills != nil {
 		fields.Skills, _ = json.Marshal(s.Skills) // plain values can be marshaled
 	}
+	if s.Recall != nil {
+		fields.Recall, _ = json.Marshal(s.Recall) // plain values can be marshaled
+	}
 	if s.Gateway != nil {
 		fields.Gateway, _ = json.Marshal(s.Gateway) // plain values can be marshaled
 	}

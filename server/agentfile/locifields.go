@@ -80,6 +80,7 @@ type agentFields struct {
 	Handover     json.RawMessage `json:"handover,omitempty"`
 	Prompt       json.RawMessage `json:"prompt,omitempty"`
 	Skills       json.RawMessage `json:"skills,omitempty"`
+	Recall       json.RawMessage `json:"recall,omitempty"`
 	Gateway      json.RawMessage `json:"gateway,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`

@@ -27,6 +27,7 @@ type Step struct {
 	Accepts bool   // the caller accepts a silent turn in place of the next prompt
 
 	Policy json.RawMessage // policy for the next prompt, in place of the policy in force; nil changes nothing
+	Recall json.RawMessage // settings of recall for the next prompt, in place of the agent's; nil changes nothing
 
 	AnswerPending bool // in the next prompt, calls without a result get one that says they wait
 }
@@ -43,11 +44,12 @@ type Approval struct {
 func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b, request, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
 		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals", "purpose",
-			"accept", "policy", "refused"}})
+			"accept", "policy", "recall", "refused"}})
 	if err != nil {
 		return nil, err
 	}
-	b.Step = &Step{OTID: request.Text("otid"), Answer: request.Has("response"), Policy: request.JSON("policy")}
+	b.Step = &Step{OTID: request.Text("otid"), Answer: request.Has("response"), Policy: request.JSON("policy"),
+		Recall: request.JSON("recall")}
 	if request.Has("format") {
 		b.Step.Format = request.OneOf("format", "openai", "anthropic", "responses")
 	}

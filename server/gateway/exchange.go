@@ -21,7 +21,7 @@ import (
 
 // Time limits of the memory's part in a request.
 const (
-	findTimeout = time.Second      // until a request's conversation is known
+	findTimeout = time.Second      // until a request's conversation is known, without another setting
 	keepTimeout = 10 * time.Second // until its messages are stored
 	waitTimeout = 2 * time.Second  // for that, before the end of an answer goes out
 )
@@ -167,7 +167,7 @@ func unreachable(ctx context.Context, u model.Upstream, err error) error {
 // remember finds the request's conversation, and adds what is recalled. While the memory cannot be reached, the request
 // goes on without, unless the operator wants it refused.
 func (x *exchange) remember(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(db.WithPatience(ctx, findTimeout), findTimeout)
+	ctx, cancel := context.WithTimeout(db.WithPatience(ctx, x.FindWithin), x.FindWithin)
 	defer cancel()
 	before := slices.Clone(x.body.edits)
 	err := x.prepare(ctx)
@@ -217,7 +217,7 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 			return err
 		}
 		if ctx.Err() != nil { // the window took the time of what follows
-			again, cancel := context.WithTimeout(x.Request.Context(), findTimeout)
+			again, cancel := context.WithTimeout(x.Request.Context(), x.FindWithin)
 			defer cancel()
 			ctx = again
 		}
@@ -317,7 +317,7 @@ func (x *exchange) ask() error {
 	if x.cred.own || x.away {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(db.WithPatience(x.Request.Context(), findTimeout), findTimeout)
+	ctx, cancel := context.WithTimeout(db.WithPatience(x.Request.Context(), x.FindWithin), x.FindWithin)
 	defer cancel()
 	err := x.Ask(ctx, rest.Org(x.Request.Context()))
 	if _, exceeded := db.QuotaExceeded(err); exceeded || err == nil || x.OnFailure == Refuse {

@@ -6,7 +6,6 @@
 //   - requests: body.go dialect.go slot.go unit.go
 //   - answers from which something is left out: rewrite.go
 //   - where their messages are kept: gateway.go place.go
-//   - what is recalled for them: remember.go
 //   - their way to the provider and back: credential.go forward.go answer.go owner.go exchange.go
 //   - what is changed in them: notes.go offer.go window.go putback.go inside.go
 //   - the routes: serve.go
@@ -56,6 +55,8 @@ type Options struct {
 	OnFailure string // Pass or Refuse
 	Log       *slog.Logger
 
+	FindWithin time.Duration // how long a request waits until its conversation is known; 0 means a second
+
 	// User returns the identity that a request names, which it may make.
 	User func(ctx context.Context, key apikey.Key, named string) (apikey.User, error)
 
@@ -88,6 +89,7 @@ func New(o Options) *Gateway {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxIdleConnsPerHost: 64,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		ExpectContinueTimeout: time.Second}
+	o.FindWithin = cmp.Or(o.FindWithin, findTimeout)
 	o.Mode, o.OnFailure = cmp.Or(o.Mode, agent.GatewayRemember), cmp.Or(o.OnFailure, Pass)
 	return &Gateway{Options: o, streams: db.NewShares(maxStreams, maxStreams/4), seen: seen{at: map[[32]byte]time.Time{}},
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {

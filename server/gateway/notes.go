@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -54,7 +57,7 @@ func (x *exchange) recall(ctx context.Context, behind map[string]string) error {
 		case note == "" && u.stored != "":
 			note = behind[u.stored]
 		case i == last && i >= p.fresh && !u.known:
-			note = x.note(ctx, p, shownTexts(p)+blocks)
+			note = x.note(ctx, c, shownTexts(p)+blocks)
 		}
 		if note == "" {
 			continue
@@ -70,6 +73,29 @@ func (x *exchange) recall(ctx context.Context, behind map[string]string) error {
 		x.body.addToItem(newest.last(), "\n\n"+working, x.dialect.partType)
 	}
 	return nil
+}
+
+// note returns what the memories hold that helps with the newest message; empty if nothing does, or if the search
+// takes too long.
+func (x *exchange) note(ctx context.Context, c recall.Conversation, shown string) string {
+	p := x.place
+	if !p.exists {
+		c = recall.Conversation{ID: p.conversation, UserKey: db.UserOf(ctx)}
+	}
+	note, err := x.Tools.Note(ctx, tool.NoteQuery{Org: p.org, Agent: p.agent, Conversation: c,
+		Text: textOf(p.units[len(p.units)-1].Draft), Shown: shown, Settings: x.recallSettings()})
+	if err != nil {
+		x.Log.DebugContext(ctx, "the gateway recalls nothing", "error", err)
+	}
+	return note
+}
+
+// recallSettings returns the settings of recall of the request's agent.
+func (x *exchange) recallSettings() agent.RecallSettings {
+	if s := x.place.agent.Settings.Recall; s != nil {
+		return *s
+	}
+	return agent.RecallSettings{}
 }
 
 // shownTexts returns what the request itself says.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -79,7 +80,7 @@ func (x *exchange) promptTarget() (target agent.PromptTarget, window int) {
 	if answer > 0 && answer < window {
 		window = min(window, int(float64(window-answer)/(1-answerShare)))
 	}
-	window -= min(noteTokens, window/20) // of the note behind the newest message
+	window -= min(cmp.Or(x.recallSettings().Budget(), tool.NoteTokens), window/20) // of the note behind the newest message
 	target.AgentID, target.Window = of.ID, max(window, 1)
 	target.Format, target.System, target.OnlyTools = formats[x.dialect.format], new(""), []string{}
 	target.Compaction = json.RawMessage(`{"warning": false}`)

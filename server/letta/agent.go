@@ -38,6 +38,7 @@ type AgentState struct {
 	Handover *agent.HandoverSettings `json:"handover" doc:"Of conversations that end; null without."`
 	Prompt   *agent.PromptSettings   `json:"prompt" doc:"How the agent's prompts are written; null: the defaults."`
 	Skills   *agent.SkillSettings    `json:"skills" doc:"Which skills its prompts show; null: the defaults."`
+	Recall   *agent.RecallSettings   `json:"recall" doc:"What is recalled unasked for a message; null: nothing."`
 	Gateway  *agent.GatewaySettings  `json:"gateway" doc:"What the gateway does for it; null: the server's mode, no tools."`
 
 	MessageIDs   []string `json:"message_ids" doc:"Of what the model sees: the system prompt and the newest 1,000 others."`
@@ -133,6 +134,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		Handover:    settings.Handover,
 		Prompt:      settings.Prompt,
 		Skills:      settings.Skills,
+		Recall:      settings.Recall,
 		Gateway:     settings.Gateway,
 		Identities:  rest.Each(r.Identities, IdentityOf),
 		IdentityIDs: rest.Each(r.Identities, func(i agent.Identity) string { return i.ID }),

@@ -56,6 +56,7 @@ type AgentFields struct {
 	Handover rest.Opt[agent.HandoverSettings] `json:"handover,omitzero" doc:"Of conversations that end."`
 	Prompt   rest.Opt[agent.PromptSettings]   `json:"prompt,omitzero" doc:"How the agent's prompts are written."`
 	Skills   rest.Opt[agent.SkillSettings]    `json:"skills,omitzero" doc:"Which skills its prompts show."`
+	Recall   rest.Opt[agent.RecallSettings]   `json:"recall,omitzero" doc:"What is recalled unasked for a message."`
 	Gateway  rest.Opt[agent.GatewaySettings]  `json:"gateway,omitzero" doc:"What the gateway does for it."`
 
 	// Null means the limit that follows from the context window.
@@ -271,6 +272,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		MadeFor: f.MadeFor.Value, RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
 		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(), Prompt: f.Prompt.Pointer(),
 		Skills: f.Skills.Pointer(), Gateway: f.Gateway.Pointer(),
+		Recall: f.Recall.Pointer(),
 	}
 	if f.Sleeptime.Value {
 		settings.EnableSleeptime = nil
@@ -284,7 +286,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 // unset returns the names of Loci's own settings that null resets to their defaults.
 func (f AgentFields) unset() (names []string) {
 	for name, null := range map[string]bool{"flush": f.Flush.Null, "handover": f.Handover.Null, "prompt": f.Prompt.Null,
-		"skills": f.Skills.Null, "gateway": f.Gateway.Null,
+		"skills": f.Skills.Null, "gateway": f.Gateway.Null, "recall": f.Recall.Null,
 		"working_memory": f.Working.Null, "recall_scope": f.RecallScope.Null, "made_for": f.MadeFor.Null,
 		"open_on_attach": f.OpenOnAttach.Null} {
 		if null {

@@ -10,7 +10,7 @@ const file = ['total_lines', 'total_pages', 'pages_read', 'omitted', 'read_by', 
 
 export const ownFields: Record<string, string[]> = {
   AgentState: ['context_window_limit', 'tool_set', 'made_for', 'prompt', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover',
-    'skills', 'gateway'],
+    'skills', 'gateway', 'recall'],
   Block: block,
   BlockResponse: block,
   SystemMessage: message,
