@@ -58,7 +58,9 @@ func (s RecallSettings) Check() error {
 }
 
 // Has reports whether is recalled from a memory.
-func (s RecallSettings) Has(kind string) bool { return len(s.Kinds) == 0 || slices.Contains(s.Kinds, kind) }
+func (s RecallSettings) Has(kind string) bool {
+	return len(s.Kinds) == 0 || slices.Contains(s.Kinds, kind)
+}
 
 // Budget returns the tokens of a note; 0 for the default.
 func (s RecallSettings) Budget() int {

@@ -24,12 +24,12 @@ const (
 	// NoteTokens is the budget of a note without another.
 	NoteTokens = 600
 
-	noteTimeout   = 300 * time.Millisecond
-	maxNoteQuery  = 1_500 // characters
-	maxNoteHits   = 12
-	maxHitChars   = 900
-	maxNoted      = 6
-	leastCertain  = 0.5 // the confidence that is asked for without another
+	noteTimeout  = 300 * time.Millisecond
+	maxNoteQuery = 1_500 // characters
+	maxNoteHits  = 12
+	maxHitChars  = 900
+	maxNoted     = 6
+	leastCertain = 0.5 // the confidence that is asked for without another
 
 	// A hit has the confidence leastCertain if it has minShare of the weights of the message's words, of maxWeight at
 	// least, or is as near in meaning as minMeaning above unrelated text. In few rows words weigh less; there a part of
