@@ -75,8 +75,8 @@ func TestWordCommentsHeadersAndPictures(t *testing.T) {
 			para(run("y")), comments...), "x[^1]\n\ny\n\n[^1]: Comment by Ana: Is it?\n    Ask.\n", nil},
 		{"alternative texts of what is no picture", docx(para(run("x"), `<w:r><w:drawing><wp:docPr descr="an arrow"/>`+
 			`<wps:wsp/></w:drawing></w:r>`) + para(`<w:r><w:drawing><wp:docPr descr="a frame"/><wps:wsp><w:txbxContent>`+
-			para(run("boxed"))+`</w:txbxContent></wps:wsp></w:drawing></w:r>`) + `<w:tbl><w:tblPr><w:tblCaption w:val="Prices"/>` +
-			`</w:tblPr><w:tr><w:tc>` + para(run("1")) + `</w:tc></w:tr></w:tbl>`),
+			para(run("boxed"))+`</w:txbxContent></wps:wsp></w:drawing></w:r>`) + `<w:tbl><w:tblPr>` +
+			`<w:tblCaption w:val="Prices"/></w:tblPr><w:tr><w:tc>` + para(run("1")) + `</w:tc></w:tr></w:tbl>`),
 			"x[Picture: an arrow]\n\nboxed\n\n[Alternative text: a frame]\n\n[Alternative text: Prices]\n\n1\n", nil},
 		{"pages and texts that Word inserts", docx(para(run("x"))+`<w:altChunk r:id="h"/><w:altChunk r:id="m"/>`+
 			`<w:altChunk r:id="t"/><w:altChunk r:id="d"/>`+para(run("y")), append(links("h", "aFChunk", "a.htm", "m", "aFChunk",
@@ -146,8 +146,9 @@ func TestWhatStandsOnASheetBesidesItsCells(t *testing.T) {
 			"## S\n\n" + salesTable, []int{1}},
 		{"a picture by its alternative text", drawn(rows, anchor(2, `<xdr:pic><xdr:nvPicPr><xdr:cNvPr descr="the logo"/>`+
 			`</xdr:nvPicPr></xdr:pic>`)), head + "[Picture: the logo]\n", []int{1}},
-		{"a chart and a shape with alternative texts", drawn(rows, anchor(2, `<xdr:graphicFrame><xdr:cNvPr descr="It grew."/>`+
-			chartFrame+"</xdr:graphicFrame>")+anchor(9, `<xdr:sp><xdr:cNvPr descr="an arrow"/></xdr:sp>`), chart...),
+		{"a chart and a shape with alternative texts", drawn(rows, anchor(2, `<xdr:graphicFrame>`+
+			`<xdr:cNvPr descr="It grew."/>`+chartFrame+"</xdr:graphicFrame>")+
+			anchor(9, `<xdr:sp><xdr:cNvPr descr="an arrow"/></xdr:sp>`), chart...),
 			head + salesTable + "\n[Alternative text: It grew.]\n\n[Picture: an arrow]\n", []int{1}},
 		{"notes on cells", drawn(rows, "", "xl/comments1.xml", notes(note("B2", "0", "Bob:\nis it d?"))),
 			head + "Comment by Bob on B2: is it d?\n", []int{1}},
@@ -211,7 +212,8 @@ func TestSlidesAreReadInOrder(t *testing.T) {
 			"## Slide 1\n\nx\n\n[Picture: the harbour]\n", []int{1}},
 		{"a chart and a group with alternative texts", pptx([]string{`<p:grpSp><p:cNvPr descr="Our sales"/><p:graphicFrame>` +
 			`<p:cNvPr descr="It grew."/>` + chartFrame + "</p:graphicFrame></p:grpSp>" +
-			`<p:sp><p:cNvPr descr="said twice"/><p:txBody>` + line("", "This is said twice.") + "</p:txBody></p:sp>"}, layout...),
+			`<p:sp><p:cNvPr descr="said twice"/><p:txBody>` + line("", "This is said twice.") + "</p:txBody></p:sp>"},
+			layout...),
 			"## Slide 1\n\n" + salesTable + "\n[Alternative text: It grew.]\n\n[Alternative text: Our sales]\n\n" +
 				"This is said twice.\n\nComment: Why?\n", []int{1}},
 		{"a chart is a small table", pptx([]string{"<p:graphicFrame>" + chartFrame + "</p:graphicFrame>"}, layout...),

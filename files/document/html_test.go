@@ -96,7 +96,8 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"numbers of lists that jump", "<ol start=5><li>five<li value=9>nine<li>ten</ol>", "5. five\n\n9. nine\n\n10. ten\n"},
 		{"numbers of lists that run backwards", "<ol reversed><li>b<li>a</ol>", "2. b\n\n1. a\n"},
 		{"lines of elements that converters do not know", "<details><summary>Shipping</summary>takes 3 days</details>" +
-			"<center>Title</center>text<menu><li>Save</menu>end", "Shipping\n\ntakes 3 days\n\nTitle\n\ntext\n\n- Save\n\nend\n"},
+			"<center>Title</center>text<menu><li>Save</menu>end",
+			"Shipping\n\ntakes 3 days\n\nTitle\n\ntext\n\n- Save\n\nend\n"},
 		{"words in drawings", "<p>Plan: <svg><style>x{}</style><title>Ground floor</title><text x=1>Hall <tspan>A</tspan>" +
 			"</text><text>Exit</text></svg> and <svg aria-label='the harbour'><path/></svg>",
 			"Plan: [Picture: Ground floor]  \nHall A  \nExit and [Picture: the harbour]\n"},

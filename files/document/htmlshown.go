@@ -85,7 +85,9 @@ func listNumber(n *html.Node, name string, otherwise int) int {
 
 // setStart sets the first number of a list.
 func setStart(list *html.Node, n int) {
-	list.Attr = slices.DeleteFunc(list.Attr, func(a html.Attribute) bool { return a.Key == "start" || a.Key == "reversed" })
+	list.Attr = slices.DeleteFunc(list.Attr, func(a html.Attribute) bool {
+		return a.Key == "start" || a.Key == "reversed"
+	})
 	list.Attr = append(list.Attr, html.Attribute{Key: "start", Val: strconv.Itoa(n)})
 }
 

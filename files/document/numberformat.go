@@ -22,7 +22,8 @@ var (
 )
 
 // misread returns a format if the library shows it wrongly: hours beyond a day, parts of a second, fractions, years of
-// the Buddhist calendar, and names of some languages. It returns nil for any other, and an empty format for one that hides every number.
+// the Buddhist calendar, and names of some languages. It returns nil for any other, and an empty format for one that
+// hides every number.
 func misread(code string) numberFormat {
 	if code != "" && strings.Trim(code, "; ") == "" {
 		return numberFormat{}

@@ -22,8 +22,9 @@ const (
 	maxSmall = 0.9
 )
 
-// joinRaised joins lines that PDFium breaks around signs above or below the line, as in H₂O and in m³. For PDFium a line
-// ends where the text goes on higher or lower. It writes 10^6 for a number with a raised one, which PDFium shows as 106.
+// joinRaised joins lines that PDFium breaks around signs above or below the line, as in H₂O and in m³. For PDFium a
+// line ends where the text goes on higher or lower. It writes 10^6 for a number with a raised one, which PDFium shows
+// as 106.
 func (t *pdfText) joinRaised() {
 	all := []rune(t.text)
 	if len(all) != t.count || t.count > maxPageChars {
@@ -75,7 +76,7 @@ func (t *pdfText) exponents(all []rune) map[int]bool {
 		for end+1 < len(all) && (isDigit(all[end+1]) || isSign(all[end+1]) && end+2 < len(all) && isDigit(all[end+2])) {
 			end++
 		}
-		if at := t.exponent(all, begin, end); at > 0 {
+		if at := t.exponent(begin, end); at > 0 {
 			raised[at] = true
 		}
 		begin = end
@@ -87,7 +88,7 @@ func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 func isSign(r rune) bool  { return r == '-' || r == '+' || r == '\u2212' }
 
 // exponent returns the index at which digits and signs from begin to end are raised; 0 if none is, or all are.
-func (t *pdfText) exponent(all []rune, begin, end int) int {
+func (t *pdfText) exponent(begin, end int) int {
 	if begin == end {
 		return 0
 	}

@@ -81,7 +81,7 @@ var countries = map[string]int{"de-at": 0xc07, "zh-tw": 0x404, "zh-hk": 0xc04, "
 // languageNumbers are the numbers of languages by their codes of ISO 639.
 var languageNumbers = func() map[string]int {
 	all := map[string]int{}
-	for _, pair := range strings.Fields(`
+	for pair := range strings.FieldsSeq(`
 		ar=1 bg=2 ca=3 zh=804 cs=5 da=6 de=7 el=8 en=9 es=a fi=b fr=c he=d hu=e is=f it=10 ja=411 ko=12 nl=13 no=14 nb=414
 		nn=814 pl=15 pt=16 rm=17 ro=18 ru=19 hr=1a bs=141a sr=281a sk=1b sq=1c sv=1d th=1e tr=1f ur=20 id=21 uk=22 be=23
 		sl=24 et=25 lv=26 lt=27 tg=28 fa=29 vi=2a hy=2b az=2c eu=2d hsb=2e mk=2f st=30 ts=31 tn=32 ve=33 xh=34 zu=35
@@ -113,7 +113,8 @@ var genitives = map[int]*dateNames{
 	0xfc19: {
 		strings.Fields("января февраля марта апреля мая июня июля августа сентября октября ноября декабря"),
 		strings.Fields("янв фев мар апр май июн июл авг сен окт ноя дек"),
-		strings.Fields("воскресенье понедельник вторник среда четверг пятница суббота"), strings.Fields("Вс Пн Вт Ср Чт Пт Сб"),
+		strings.Fields("воскресенье понедельник вторник среда четверг пятница суббота"),
+		strings.Fields("Вс Пн Вт Ср Чт Пт Сб"),
 	},
 	0xfc22: {
 		strings.Fields("січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня"),

@@ -32,7 +32,8 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// hasFormula reports whether a piece of a sheet has a formula with one of these ends of its cell: with no value, or zero.
+// hasFormula reports whether a piece of a sheet has a formula with one of these ends of its cell: with no value, or
+// zero.
 func hasFormula(piece []byte, ends []string) bool {
 	for {
 		_, after, found := bytes.Cut(piece, []byte("</f>"))

@@ -33,7 +33,7 @@ type sheetFormulas map[int]map[int]string
 
 // formulas returns the formulas of a sheet's cells that have no value.
 func (b *workbook) formulas(book *excelize.File, name, part string) (sheetFormulas, error) {
-	if !b.uncomputed[part] && !(b.uncalculated && b.zeros[part]) {
+	if isStored := !b.uncalculated || !b.zeros[part]; isStored && !b.uncomputed[part] {
 		return nil, nil //nolint:nilnil // there are none
 	}
 	all, count, shared := sheetFormulas{}, 0, 0
