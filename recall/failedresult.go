@@ -92,8 +92,8 @@ var (
 	// shellLine matches what shells and their programs write last when they fail.
 	shellLine = regexp.MustCompile(
 		`^(/\S+/)?(ba|da|z)?sh: .*: (command )?not found$|^curl: \(\d+\) |^make(\[\d+\])?: \*\*\* |` +
-			`^(cat|ls|cp|mv|rm|mkdir|rmdir|touch|cd|chmod|chown|head|tail|sed|awk|grep|find|tar|stat|du|ln|source|ssh|scp|diff|` +
-			`python\d?|node|docker|kubectl|psql|wget): .*(No such file or directory|Permission denied|[Nn]ot found|` +
+			`^(cat|ls|cp|mv|rm|mkdir|rmdir|touch|cd|chmod|chown|head|tail|sed|awk|grep|find|tar|stat|du|ln|source|ssh|scp|` +
+			`diff|python\d?|node|docker|kubectl|psql|wget): .*(No such file or directory|Permission denied|[Nn]ot found|` +
 			`Is a directory|Not a directory|Operation not permitted|Connection refused|No space left on device)$|` +
 			`Segmentation fault( \(core dumped\))?\b`)
 	// compilerLine matches the first error of a compiler.

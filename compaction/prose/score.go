@@ -59,6 +59,9 @@ func SentenceOf(text string) Sentence {
 	if !isQuestion(text) && has&hintKeep != 0 && keepsWithin.MatchString(text) {
 		s.kinds |= Obliging | Standing
 	}
+	if !isQuestion(text) && has&hintPromise != 0 && promise.MatchString(text) && Detail(text) >= detailOfPlan {
+		s.kinds |= Pending
+	}
 	switch {
 	case s.Is(Correcting) || isQuestion(text) || !s.Is(denying):
 	case saysNo.MatchString(text):
@@ -77,12 +80,16 @@ const (
 	hintNever
 	hintForm
 	hintKeep
+	hintPromise
 )
 
 var hints = map[string]uint8{"mind": hintEmpty, "good": hintEmpty, "called": hintEmpty, "whether": hintWhether,
 	"ob": hintWhether, "ли": hintWhether, "ما": hintWhether, "ne": hintNever, "non": hintNever, "nie": hintNever,
 	"не": hintNever, "لا": hintNever, "send": hintForm, "give": hintForm, "write": hintForm, "show": hintForm,
-	"text": hintForm, "mail": hintForm, "keep": hintKeep}
+	"text": hintForm, "mail": hintForm, "keep": hintKeep, "leave": hintKeep, "once": hintPromise, "soon": hintPromise,
+	"before": hintPromise, "until": hintPromise, "after": hintPromise, "sobald": hintPromise, "bevor": hintPromise,
+	"nachdem": hintPromise, "dès": hintPromise, "avant": hintPromise, "antes": hintPromise, "cuando": hintPromise,
+	"zodra": hintPromise, "voordat": hintPromise}
 
 // hintsOf returns the hints in a text.
 func hintsOf(t spaced) (has uint8) {
@@ -118,7 +125,8 @@ var saysNo = regexp.MustCompile(`(?i)^(?:(?:no|nein|non|nee|não|nie|нет|hay�
 var (
 	asksForForm = regexp.MustCompile(`(?i)\b(?:send|give|write|show|text|mail) (?:me|us|it|them|everything|all)\b.* ` +
 		`(?:as|in) (?:an? |the )?\p{Lu}\w+`)
-	keepsWithin = regexp.MustCompile(`(?i)\bkeep\b.{1,40}\b(?:under|below|within|above|out of|away from|to at most)\b`)
+	keepsWithin = regexp.MustCompile(`(?i)\bleave\b.{1,40}\bout of (?:this|that|it)\b|` +
+		`\bkeep\b.{1,40}\b(?:under|below|within|above|out of|away from|to at most)\b`)
 )
 
 // numbersIn counts the numbers in a text, in digits, Chinese numerals, or words.
@@ -167,6 +175,9 @@ func (s Sentence) IsBare() bool {
 	for id := range eachIdentifier(s.Text) {
 		rest = strings.Replace(rest, id, " ", 1)
 	}
+	if !isQuestion(s.Text) && s.Opening&Asking == 0 && copula.MatchString(rest) {
+		return false
+	}
 	letters := 0
 	for _, r := range rest {
 		if Dense(r) {
@@ -178,6 +189,9 @@ func (s Sentence) IsBare() bool {
 	}
 	return len(ContentWords(rest)) < 2
 }
+
+// copula matches what says of something where or what it is.
+var copula = regexp.MustCompile(`(?i)\pL{3,} (?:is|are|lives?|ist|sind|liegt|est|sont|está|están|é|è|staat)(?: |$)`)
 
 // bareLetters is how many characters a bare sentence has in a script without spaces.
 const bareLetters = 8
@@ -251,13 +265,22 @@ func commits(text string) bool {
 // intention matches the beginning of a sentence, perhaps behind a short one, that says what its speaker will do.
 // looking matches what is done by the next answer.
 var (
-	intention = regexp.MustCompile(`(?i)(?:^|[.!] )(?:(?:ok|okay|good|fine|so|then|gut|dann|bon|bien|vale|bem|goed),? )?` +
-		`(?:i['’]ll|i will|i['’]m going to|i am going to|ich werde|je vais|voy a|vou|ik ga)\b`)
-	looking = regexp.MustCompile(`(?i)\b(?:(?:look|check|read|open|see|find|search|list|view|start|begin|continu|` +
+	intention = regexp.MustCompile(intends + `\b`)
+	looking   = regexp.MustCompile(`(?i)\b(?:(?:look|check|read|open|see|find|search|list|view|start|begin|continu|` +
 		`inspect|verif|prüf|les[en]|öffn|such|schau|zeig|regard|cherch|ouvr|` +
 		`lire|busc|mir|revis|abr|leer|ver|procur|kijk|lees|` +
 		`zoek)\pL*|let you|get back|go (?:on|through|over)|have a|run|try|tell|show)\b`)
 )
+
+const intends = `(?i)(?:^|[.!] )(?:(?:ok|okay|good|fine|so|then|next|gut|dann|bon|bien|vale|bem|goed),? )?` +
+	`(?:i['’]ll|i will|i['’]m going to|i am going to|ich werde|je vais|voy a|vou|ik ga)`
+
+// promise matches what its speaker will do once something has happened, or what waits until then.
+var promise = regexp.MustCompile(intends + ` (?:\pL+ ){0,2}?(?:send|wait|hold|tell|inform|notify|report|` +
+	`remove|delete|drop|switch|enable|disable|publish|release|deploy|migrate|restart|rotate|merge|ask|call|write|mail|` +
+	`warte|attend|envoy|esper|envi|wacht|stuur)\pL*\b.*\b(?:once|as soon as|before|until|after|dès que|avant|` +
+	`antes|cuando|zodra|voordat)\b|` + intends + ` .*\b(?:senden|schicken|warten|melden|löschen|fragen)\b,? ` +
+	`(?:sobald|bevor|nachdem|bis)\b`)
 
 // detailOfPlan is the Detail of a sentence that says enough of a plan.
 const detailOfPlan = 0.6

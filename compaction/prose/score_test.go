@@ -27,3 +27,54 @@ func TestAnnouncementsOfPlansCount(t *testing.T) {
 		}
 	}
 }
+
+// What a speaker will do once something has happened is open until then. What the next answer does is not.
+func TestPromisesAreOpen(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"I will send the incident report to Dagmar once the backfill has ended.":      true,
+		"I'll wait for the nightly dump before touching the partition orders_2023.":   true,
+		"Next I'll first tell the pilots of Rotterdam, as soon as the tide is known.": true,
+		"Ich werde den Bericht an Dagmar senden, sobald der Lauf beendet ist.":        true,
+		"I'll look at the log of the quay before I say more about it.":                false,
+		"I will send the report to Dagmar.":                                           false,
+		"Should I send the report to Dagmar once the backfill has ended?":             false,
+	} {
+		if got := prose.SentenceOf(text).Is(prose.Pending); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// A rule stays one if it asks for consent at its end.
+func TestRulesMayAskForConsent(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"Just leave my TLS certificates out of this, okay?": true,
+		"Please never touch the pier table, ok?":            true,
+		"Keep the budget below 400, will you?":              true,
+		"请不要修改 billing 目录，好吗？":                              true,
+		"May I never touch the pier table?":                 false,
+	} {
+		s := prose.SentenceOf(text)
+		if got := s.Is(prose.Standing) && !s.Asks(); got != want {
+			t.Errorf("%q: %t, asks %t", text, got, s.Asks())
+		}
+	}
+}
+
+// A statement about where something is says more than its name. A request for it does not.
+func TestPlacesAreNotBare(t *testing.T) {
+	t.Parallel()
+	for text, bare := range map[string]bool{
+		"The dashboard is at https://grafana.tarn.example/d/xk7/relay-lag": false,
+		"Die Vorlage liegt unter docs/specs/label-v7.md":                   false,
+		"Next: docs/specs/label-v7.md":                                     true,
+		"Now look at https://grafana.tarn.example/d/xk7/relay-lag":         true,
+		"Where is docs/specs/label-v7.md?":                                 true,
+	} {
+		if got := prose.SentenceOf(text).IsBare(); got != bare {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

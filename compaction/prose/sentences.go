@@ -145,7 +145,20 @@ func isAside(s string) bool {
 		!slices.ContainsFunc(t.Words, func(w string) bool { return !fillers[w] }))
 }
 
-func isQuestion(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }
+// isQuestion reports whether a text is a question. A statement that asks for consent at its end is none.
+func isQuestion(s string) bool {
+	return (strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")) && !consent.MatchString(s[max(len(s)-maxConsent, 0):])
+}
+
+// consent matches the end of a statement that asks for consent.
+var consent = regexp.MustCompile(`(?i)(?:, ?(?:okay|ok|please|all ?right|understood|got it|will you|would you|ja|` +
+	`bitte|oder|d['’]accord|vale|por favor|va bene|tá|хорошо|ладно)|好吗|好不好)[?？]$`)
+
+// maxConsent is how many bytes of a text's end are looked at.
+const maxConsent = 24
+
+// Asks reports whether a sentence is a question.
+func (s Sentence) Asks() bool { return isQuestion(s.Text) }
 
 func isStatement(s string) bool {
 	return slices.ContainsFunc([]string{".", "!", "。", "！"}, func(end string) bool { return strings.HasSuffix(s, end) })

@@ -67,7 +67,7 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 		}
 		x.shapes[i.shape]++
 	}
-	question := strings.HasSuffix(s.Text, "?") && !s.IsUnread()
+	question := s.Asks() && !s.IsUnread()
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
 		return
 	}

@@ -19,6 +19,7 @@ func lines(text string) (all []string) {
 // statements returns the lines of a result. The lines of a short list of fields, and of a small table, stand on one
 // line, so that a value stands with its name.
 func statements(text string) (all []string) {
+	text = withColumns(text)
 	if len(text) <= shortResult {
 		if whole := onOneLine(lines(text)); whole != "" {
 			return []string{whole}
@@ -179,6 +180,22 @@ func onOneLine(all []string) string {
 		return ""
 	}
 	return joinedLines(all)
+}
+
+// column matches a table with one column, as psql writes it and in a box: its name, and its few values.
+var column = regexp.MustCompile(`(?m)^ *(\S[^\n|]*?) *\n *-+ *\n((?: *[^\s|][^\n|]*\n){1,6}) *\(\d+ rows?\)$|` +
+	`^\+-+\+\n\| *([^|\n]+?) *\|\n\+-+\+\n((?:\|[^|\n]*\|\n){1,6})\+-+\+$`)
+
+// withColumns returns a text with each such table on one line, its name before its values.
+func withColumns(text string) string {
+	if !strings.Contains(text, "--") {
+		return text
+	}
+	return column.ReplaceAllStringFunc(text, func(table string) string {
+		found := column.FindStringSubmatch(table)
+		values := lines(strings.ReplaceAll(found[2]+found[4], "|", " "))
+		return found[1] + found[3] + ": " + strings.Join(values, lineJoint)
+	})
 }
 
 // shortResult and shortLines are how many bytes and lines a table or list has at most that stands on one line.

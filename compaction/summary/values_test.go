@@ -15,6 +15,8 @@ func TestValuesOfResultsStay(t *testing.T) {
 		"psql":             "   name    | size\n-----------+------\n anchor    | 613\n lifeboats | 24\n(2 rows)",
 		"psql, expanded":   "-[ RECORD 1 ]---\nanchor    | 613\nlifeboats | 24",
 		"MySQL":            "+--------+------+\n| name   | size |\n+--------+------+\n| anchor | 613  |\n+--------+------+",
+		"one column":       " anchor \n--------\n    613\n(1 row)",
+		"one boxed column": "+--------+\n| anchor |\n+--------+\n| 613    |\n+--------+",
 		"Markdown":         "| name | size |\n|---|---|\n| lifeboats | 24 |\n| anchor | 613 |",
 		"commas":           "name,size\nlifeboats,24\nanchor,613",
 		"tabs":             "name\tsize\nlifeboats\t24\nanchor\t613",
