@@ -62,7 +62,7 @@ var ownLabels = map[string]string{"ascii": "us-ascii", "maccentraleurope": "x-ma
 	"maclatin2": "x-mac-ce", "mac-ce": "x-mac-ce", "x-mac-centraleurroman": "x-mac-ce", "mac-greek": "x-mac-greek",
 	"macgreek": "x-mac-greek", "cp037": "ibm037", "cp273": "ibm273", "cp500": "ibm500", "cp1047": "ibm1047",
 	"cp1140": "ibm1140", "ebcdic-cp-us": "ibm037", "iso2022-kr": "iso-2022-kr", "csiso2022kr": "iso-2022-kr",
-	"utf7": "utf-7", "unicode-1-1-utf-7": "utf-7"}
+	"utf7": "utf-7", "hz": "hz-gb-2312", "unicode-1-1-utf-7": "utf-7"}
 
 const (
 	macCE = "ÄĀāÉĄÖÜáąČäčĆćéŹźĎíďĒēĖóėôöõúĚěü" +

@@ -339,6 +339,7 @@ func TestPlainTextSaysWhatItCouldNotShow(t *testing.T) {
 		{"mainframes in Germany", "\xc8\x43\x84\x25\xc0", "ibm273", "H{d\nä", "ibm273", ""},
 		{"Korean in seven bits", "\x1b$)C\x0e?@4C\x0f a\n", "iso-2022-kr", "오늘 a\n", "iso-2022-kr", ""},
 		{"so it is by its form", "\x1b$)C\x0e?@4C\x0f a\n", "", "오늘 a\n", "iso-2022-kr", ""},
+		{"HZ", "~{OB4N;aRi~} 1", "hz", "下次会议 1", "hz-gb-2312", ""},
 		{"UTF-7", "caf+AOk- +2D3eAA 1 +- 1", "utf-7", "café 😀 1 + 1", "utf-7", ""},
 		{"UTF-32 without a mark", "a\x00\x00\x00\xe9\x00\x00\x00\n\x00\x00\x00", "", "aé\n", "utf-32le", ""},
 		{"UTF-32 big-endian without a mark", "\x00\x00\x00a\x00\x00\x00\xe9\x00\x00\x01\x59", "", "aéř", "utf-32be", ""},

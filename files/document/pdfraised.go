@@ -10,7 +10,7 @@ import (
 // Two characters stand on one line if they meet these limits, as shares of the height of the higher one. The height is
 // that of the font's box, about 1.2 times its size.
 const (
-	maxRise  = 0.5  // how much one may stand above or below the other
+	maxRise  = 0.65 // how much one may stand above or below the other
 	maxGap   = 1    // how far the second one may begin behind the first one
 	maxBack  = 0.3  // how far it may begin before the first one's end
 	blankGap = 0.17 // from here on there is a blank between them
@@ -48,13 +48,13 @@ func (t *pdfText) joinRaised() {
 		}
 		for begin = end; begin < len(all) && isLineEnd(all[begin]); begin++ {
 		}
-		joins, gap := t.onOneLine(all, end, begin)
+		joins, between := t.onOneLine(all, end, begin)
 		mended = mended || joins
 		for i := end; i < begin && !joins; i++ {
 			put(all[i], i)
 		}
-		if gap {
-			put(' ', -1)
+		for _, r := range between {
+			put(r, -1)
 		}
 	}
 	if mended {
@@ -110,11 +110,11 @@ func (t *pdfText) exponent(begin, end int) int {
 	return end
 }
 
-// onOneLine reports whether what is around the line end from begin to end stands on one line, and whether a blank is
-// missing between.
-func (t *pdfText) onOneLine(all []rune, begin, end int) (joins, gap bool) {
+// onOneLine reports whether what is around the line end from begin to end stands on one line, and what is missing
+// between: a blank, the mark of a raised number, or nothing.
+func (t *pdfText) onOneLine(all []rune, begin, end int) (joins bool, between string) {
 	if begin == end || begin == 0 || end == len(all) {
-		return false, false
+		return false, ""
 	}
 	before, behind := begin-1, end
 	for before > 0 && isBlankOnLine(all[before]) {
@@ -124,20 +124,27 @@ func (t *pdfText) onOneLine(all []rune, begin, end int) (joins, gap bool) {
 		behind++
 	}
 	if isUnsure(all[before]) || isUnsure(all[behind]) {
-		return false, false
+		return false, ""
 	}
 	first, firstLine, ok := t.cell(before)
 	second, secondLine, found := t.cell(behind)
 	if !ok || !found {
-		return false, false
+		return false, ""
 	}
 	height := max(first.top-first.bottom, second.top-second.bottom)
 	away := second.left - first.right
 	if math.Abs(firstLine-secondLine) > maxRise*height || away > maxGap*height || away < -maxBack*height {
-		return false, false
+		return false, ""
 	}
 	low := min(first.top-first.bottom, second.top-second.bottom)
-	return true, before == begin-1 && behind == end && away > blankGap*low
+	switch {
+	case before != begin-1 || behind != end:
+	case away > blankGap*low:
+		between = " "
+	case isDigit(all[before]) && isDigit(all[behind]) && secondLine-firstLine > minRise*height && low < maxSmall*height:
+		between = "^"
+	}
+	return true, between
 }
 
 func isBlankOnLine(r rune) bool { return unicode.IsSpace(r) && !isLineEnd(r) }

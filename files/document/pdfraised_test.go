@@ -27,6 +27,10 @@ func TestSignsAboveAndBelowALineStayOnIt(t *testing.T) {
 		{"a raised number is marked behind another one", page(sized(12, 50, 700, "Of 10") + sized(7, 79, 705, "-6") +
 			sized(12, 89, 700, "grams, x") + sized(7, 133, 705, "2") + sized(12, 50, 686, "Of 10") + sized(7, 79, 691, "12")),
 			"Of 10^-6 grams, x2\nOf 10^12\n", ""},
+		{"a raised number at the beginning of a line", page(sized(12, 50, 700, "2") + sized(7, 57, 704, "10") +
+			sized(12, 65, 700, "=1024") + next), "2^10=1024\nNext line.\n", ""},
+		{"a sign above another one below", page(sized(12, 50, 700, "x") + sized(7, 56, 697, "i") + sized(7, 58, 702, "2") +
+			sized(12, 62, 700, ", y") + next), "xi2, y\nNext line.\n", ""},
 		{"with a field behind them", pdfOf("", pdfPage{water + next, []string{widget("Tx/a", 150, 700, 150, "/V(yes)")},
 			""}), "H2O and more. yes\nNext line.\n", ""},
 		{"but a line that begins below another one's end is a line", page(sized(12, 50, 700, "One step") +
