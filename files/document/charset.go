@@ -40,10 +40,11 @@ var declares = setOf(`text/html application/xhtml+xml application/xml text/xml i
 // chosenCharset returns the encoding of a name that an uploader gives, and its usual name. It returns nil if there is
 // none.
 func chosenCharset(name string) (encoding.Encoding, string) {
-	if own, label := ownCharset(name); own != nil {
+	own, label := ownCharset(name)
+	if own != nil {
 		return own, label
 	}
-	switch label := canonicalLabel(name); label {
+	switch label {
 	case "utf-8", "utf8":
 		return encoding.Nop, "utf-8"
 	case "utf-16":
