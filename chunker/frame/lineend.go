@@ -78,13 +78,21 @@ func Joint(value, text string) string {
 	return LineEnd(text)
 }
 
-// Replaced returns a value in which these places have another text, with the line ends of the value.
+// Replaced returns a value in which these places have another text, with the line ends of the value. A place that begins
+// within a CRLF begins before it, so that no CR is left over.
 func Replaced(value string, places [][]int, text string) string {
 	text = EndedLike(value, text)
+	crlf := LineEnd(value) == "\r\n"
 	var b strings.Builder
 	from := 0
 	for _, p := range places {
-		b.WriteString(value[from:p[0]] + text)
+		begin, put := p[0], text
+		if crlf && value[begin] == '\n' {
+			if begin--; begin < from { // the place before has the CR
+				begin, put = from, strings.TrimPrefix(text, "\r")
+			}
+		}
+		b.WriteString(value[from:begin] + put)
 		from = p[1]
 	}
 	return b.String() + value[from:]

@@ -35,6 +35,16 @@ func TestEditsOfAValue(t *testing.T) {
 		}, "in lines [1, 4]"},
 		{"LF matches CRLF", func() (string, error) { return block.ReplaceOnce("l", "a\r\nb\r\nc", "a\nb", "x\ny") },
 			"x\r\ny\r\nc"},
+		{"LF behind the CR that it belongs to", func() (string, error) {
+			return block.ReplaceOnce("l", "a\r\n.", "\n.", "\n.")
+		}, "a\r\n."},
+		{"LF and more become a word", func() (string, error) { return block.ReplaceOnce("l", "a\r\nb", "\nb", "c") }, "ac"},
+		{"places that share a CRLF", func() (string, error) {
+			return block.ReplaceAll("l", "\r\n.\r\n.\r\n", "\n.\r", "\n.\r")
+		}, "\r\n.\r\n.\r\n"},
+		{"LF of mixed line ends", func() (string, error) {
+			return block.ReplaceOnce("l", "a\nb\r\nc", "\nc", "\nc")
+		}, "a\nb\r\nc"},
 		{"CRLF matches LF", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nc", "a\r\nb", "x\r\ny") },
 			"x\ny\nc"},
 		{"a line becomes two that end in CRLF", func() (string, error) {
