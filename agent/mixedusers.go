@@ -11,9 +11,9 @@ import (
 // MixedAgent is an agent that shows each of its users what the others said: its recall scope is ScopeAgent, and several
 // users have talked with it.
 type MixedAgent struct {
-	ID    string `db:"id"`
-	Name  string `db:"name"`
-	Users int    `db:"users"`
+	ID    string `db:"id" json:"id"`
+	Name  string `db:"name" json:"name"`
+	Users int    `db:"users" json:"users" doc:"Whose conversations with the agent have messages."`
 }
 
 // maxMixed is how many agents of an organization are named.

@@ -36,7 +36,8 @@ var idMeanings = map[string]string{
 	"message_ids": "- always refused", "org_id": "org_id", "run_id": "run_id", "run_ids": "run_id",
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
-	"blocks[].id": "block_id", "memory_tree.id": "tree_id",
+	"blocks[].id": "block_id", "memory_tree.id": "tree_id", "grants.blocks[].id": "block_id",
+	"grants.memory_tree.id": "tree_id", "changes[].id": "passage_id",
 	"supersedes": "passage_id", "superseded_by": "passage_id",
 
 	"memory_file_id": "memory_file_id", "key_id": "- who made a version",

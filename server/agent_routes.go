@@ -22,6 +22,9 @@ func (s *Server) agentRoutes(a *rest.API) {
 		"list_agents: List agents. All filters must hold. Filters by what Loci does not keep select nothing.", s.listAgents)
 	rest.Get(a.For(rest.Read), "/v1/agents/count",
 		"count_agents: Count agents. The filters are those of the list.", s.countAgents)
+	rest.Get(a.For(rest.Read), "/v1/agents/mixing-users",
+		"list_agents_mixing_users: List the agents that show each user what others said. Their recall_scope is agent, and "+
+			"several users have talked with each. The oldest come first, 20 at most.", s.agentsMixingUsers, rest.Own)
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}", "get_agent: Get an agent.", withAgent(s, s.getAgent))
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}",
 		"update_agent: Change an agent. Fields that are absent stay; null restores a default where there is one.",
@@ -271,6 +274,10 @@ func (s *Server) listAgents(ctx context.Context, input *struct {
 
 func (s *Server) countAgents(ctx context.Context, input *letta.AgentFilter) (int, error) {
 	return s.Agents.Count(ctx, rest.Org(ctx), input.Filter())
+}
+
+func (s *Server) agentsMixingUsers(ctx context.Context, _ *struct{}) ([]agent.MixedAgent, error) {
+	return agent.Mixed(ctx, s.DB, rest.Org(ctx))
 }
 
 func (s *Server) deleteAgent(ctx context.Context, input *rest.OfAgent) (letta.Message, error) {

@@ -1,13 +1,10 @@
 package server_test
 
 import (
-	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
@@ -74,58 +71,7 @@ func talkedWith(c *client) (agent string, keys map[string]*client, conversations
 	return agent, keys, conversations
 }
 
-// A key that is bound to a user reads no word of another user, on whatever route, and whatever ids it sends.
-func TestAKeyOfAUserReadsNobodyElse(t *testing.T) {
-	t.Parallel()
-	c := newServerClient(t)
-	agent, keys, conversations := talkedWith(c)
-	ids := map[string]string{"agent_id": agent, "conversation_id": conversations["ann"]}
-	asked := 0
-	for _, o := range c.operations() {
-		for _, conversation := range []string{conversations["ann"], conversations["bob"], "default"} {
-			ids["conversation_id"] = conversation
-			body := map[string]any{"query": "salary", "conversation_id": conversation, "user_id": "ann",
-				"args":     map[string]any{"query": "salary"},
-				"messages": []any{map[string]any{"role": "user", "content": "What is the salary?"}}}
-			raw, err := json.Marshal(body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, query := range []string{"query=salary&question=salary&conversation_id=" + conversation, "user_id=ann"} {
-				path := pathParams.ReplaceAllStringFunc(o.Path, func(name string) string {
-					switch id := ids[strings.Trim(name, "{}")]; {
-					case id != "":
-						return id
-					case name == "{tool_name}":
-						return "search_memory"
-					}
-					return "x"
-				})
-				asked++
-				got := keys["bob"].call(o.Method, path+"?"+query, string(raw))
-				named := servertest.Send(c, o.Method, path+"?"+query, string(raw), append(c.headers(), "X-Loci-User", "bob")...)
-				for _, other := range []string{"ann", "cid"} {
-					if strings.Contains(named.Text, userWords[other]) {
-						t.Errorf("a request for bob reads %s's word by %s %s?%s (%s): %d %s", other, o.Method, path, query, raw,
-							named.Code, named.Text)
-					}
-					if strings.Contains(got.Text, userWords[other]) {
-						t.Errorf("bob's key reads %s's word by %s %s?%s (%s): %d %s", other, o.Method, path, query, raw, got.Code,
-							got.Text)
-					}
-				}
-				if got.Code == http.StatusOK && !o.OfUsers && o.Access != rest.Public && o.Access != rest.AnyKey {
-					t.Errorf("%s answers a key of a user and does not keep to users: %s", o, got.Text)
-				}
-			}
-		}
-	}
-	if asked < 1000 {
-		t.Errorf("only %d requests were sent", asked)
-	}
-}
-
-// A key that is bound to a user finds what is the user's, over REST and over MCP.
+// A key that is bound to a user finds what is the user's.
 func TestAKeyOfAUserReadsItsOwn(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -274,5 +220,28 @@ func TestAUserIsDeletedWithWhatIsItsOwn(t *testing.T) {
 	}
 	if got := c.must("GET", "/v1/memory-trees", ""); strings.Count(got, `"tree-`) != 2 {
 		t.Errorf("the trees are %s, want those of two users", got)
+	}
+}
+
+// The console and the API say which agents show each user what the others said.
+func TestAgentsThatMixUsersAreShown(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent, _, _ := talkedWith(c)
+	shown := func() (console, api bool) {
+		t.Helper()
+		got := c.browse("GET", "/console/agents?card=agents-list", nil)
+		if got.Code != 200 || !strings.Contains(got.Text, "support") {
+			t.Fatalf("the list of agents: %d %s", got.Code, got.Text)
+		}
+		return strings.Contains(got.Text, "of 3 users"),
+			strings.Contains(c.must("GET", "/v1/agents/mixing-users", ""), `"id":"`+agent+`","name":"support","users":3`)
+	}
+	if console, api := shown(); console || api {
+		t.Errorf("an agent of the scope user is named: in the console %t, by the API %t", console, api)
+	}
+	c.must("PATCH", "/v1/agents/"+agent, `{"recall_scope":"agent"}`)
+	if console, api := shown(); !console || !api {
+		t.Errorf("an agent that mixes users is named: in the console %t, by the API %t", console, api)
 	}
 }

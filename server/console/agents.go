@@ -89,14 +89,30 @@ func (v *visit) createAgentCommand() string {
 	return "curl -X POST " + v.Origin() + "/v1/agents" + key + ` -d '{"name":"first"}'`
 }
 
-func listAgents(v *visit) (list[agent], error) {
+// agentsPage is a page of the list of agents. The first one without a search has the agents that mix users.
+type agentsPage struct {
+	list[agent]
+	Mixed []mixedAgent
+}
+
+// mixedAgent is an agent that shows each of its users what the others said.
+type mixedAgent struct {
+	agent
+	Users int `json:"users"`
+}
+
+func listAgents(v *visit) (agentsPage, error) {
 	query := url.Values{"order": {"desc"}, "order_by": {"updated_at"}, "show_hidden_agents": {"true"}}
 	text := v.r.URL.Query().Get("q")
 	if text != "" {
 		query.Set("query_text", text)
 	}
-	out, err := paged(v, "/v1/agents", query, func(a agent) string { return a.ID })
-	out.Query = text
+	all, err := paged(v, "/v1/agents", query, func(a agent) string { return a.ID })
+	all.Query = text
+	out := agentsPage{list: all}
+	if err == nil && all.First && text == "" {
+		err = v.get("/v1/agents/mixing-users", &out.Mixed)
+	}
 	return out, err
 }
 
