@@ -112,8 +112,8 @@ verify-browser: ## Part: walk through the console with Chromium
 verify-release: ## Part: build a release twice, and install and run it
 	@$(with_postgres) && set -x && $(long) -v -run='^Test($(release_tests))$$' ./cmd/loci
 
-client-test: build ## Drive the built program with the published clients of Letta, OpenAI and Anthropic
-	@$(with_postgres) && scripts/client-test.sh
+client-test: build ## Drive the built program with the published clients of Letta, and with programs of other packages
+	@$(with_postgres) && scripts/client-test.sh && scripts/gateway-client-test.sh
 
 python-client-test: build ## Drive the built program with Letta's published Python clients, versions 1 and 0.1
 	@$(with_postgres) && scripts/python-client-test.sh
