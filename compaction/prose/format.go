@@ -66,12 +66,14 @@ func (f *Format) Lacks(text string) (missing []string) {
 	return missing
 }
 
-// SummaryOnly returns the text between the summary tags of a tagged format's answer. The closing tag may be missing. An
-// answer without any summary tag counts whole, but for an analysis; empty if there is nothing else.
+// SummaryOnly returns the text between the summary tags of a tagged format's answer. The closing tag may be missing, as
+// may an analysis; tags may be in any case. An answer without any summary tag counts whole, but for an analysis; empty
+// if there is nothing else.
 func (f *Format) SummaryOnly(text string) string {
 	if f == nil || !f.Tagged {
 		return text
 	}
+	text = formatTag.ReplaceAllStringFunc(text, strings.ToLower)
 	if _, inside, found := strings.Cut(text, "<summary>"); found {
 		text, _, _ = strings.Cut(inside, "</summary>")
 		return strings.TrimSpace(text)
@@ -82,6 +84,9 @@ func (f *Format) SummaryOnly(text string) string {
 	}
 	return strings.TrimSpace(before + rest)
 }
+
+// formatTag matches a tag of a tagged format, in whatever case a model writes it.
+var formatTag = regexp.MustCompile(`(?i)</?(?:summary|analysis)>`)
 
 // numberedHeading matches a heading of a summary without a format: a number, marks of Markdown, or a word and a colon.
 var numberedHeading = regexp.MustCompile(
