@@ -49,7 +49,7 @@ var answers = []struct{ path, body string }{
 	{`/folders/[^/]*/agents`, `[$id]`}, {`/folders/[^/]*/passages`, `[{"text":$t,"metadata":{"heading":$t}}]`},
 	{`/folders/[^/]*/files/[^/]*`, `$file`},
 	{`/folders/[^/]*`, `{"id":$id,"name":$t,"description":$t}`}, {`/files`, `[$file]`},
-	{`/agents`, `[$agent]`}, {`/agents/[^/]*`, `$agent`},
+	{`/agents/mixing-users`, `[{"id":$id,"name":$t,"users":2}]`}, {`/agents`, `[$agent]`}, {`/agents/[^/]*`, `$agent`},
 	{`/archives`, `[$archive]`}, {`/archives/[^/]*`, `$archive`},
 	{`/runs`, `[{"id":$id,"agent_id":$id,"status":"running","created_at":$at,"error":{"message":$t}}]`},
 	{`/metrics`, "# TYPE loci_jobs gauge\nloci_jobs{queue=\"$label\",state=\"running\"} 1\n"},
