@@ -49,7 +49,8 @@ func (s *Store) fewOf(ctx context.Context, a searchedArchives, q Query, f rank.F
 
 // fewByValues returns rank.Filter.Few by the values in the metadata of passages. Where these are many, it asks for the
 // query's times.
-func (s *Store) fewByValues(ctx context.Context, a searchedArchives, q Query, f rank.Filter) func(int) ([]int64, error) {
+func (s *Store) fewByValues(ctx context.Context, a searchedArchives, q Query, f rank.Filter) func(most int) ([]int64,
+	error) {
 	first := sync.OnceValues(func() ([]int64, error) { return s.byValues(ctx, a, rank.FewByMeaning) })
 	byTime := func(int) ([]int64, error) { return nil, nil }
 	if a.times(q, pgx.StrictNamedArgs{}) != "" {
@@ -67,8 +68,8 @@ func (s *Store) fewByValues(ctx context.Context, a searchedArchives, q Query, f 
 // byTime makes Postgres read an archive's passages in the order of their times, through the index passages_archive.
 const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
 
-// keysOf returns the keys of at most most passages that pass a filter. It reads the index passages_tags if the query has
-// tags, and else passages_archive.
+// keysOf returns the keys of at most most passages that pass a filter. It reads the index passages_tags if the query
+// has tags, and else passages_archive.
 func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f rank.Filter, most int) ([]int64, error) {
 	args := pgx.StrictNamedArgs{"most": most}
 	maps.Copy(args, f.Args)

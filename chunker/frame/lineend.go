@@ -78,8 +78,8 @@ func Joint(value, text string) string {
 	return LineEnd(text)
 }
 
-// Replaced returns a value in which these places have another text, with the line ends of the value. A place that begins
-// within a CRLF begins before it, so that no CR is left over.
+// Replaced returns a value in which these places have another text, with the line ends of the value. A place that
+// begins within a CRLF begins before it, so that no CR is left over.
 func Replaced(value string, places [][]int, text string) string {
 	text = EndedLike(value, text)
 	crlf := LineEnd(value) == "\r\n"
