@@ -208,7 +208,8 @@ func sameHash(text, archive string) string {
 // saysTheSame is the condition that passage p says what @text says, in the same archive and until the same time. The
 // conditions on p.org and p.archive_key fit no index, so that Postgres reads passages_same.
 var saysTheSame = `p.org = @org::oid AND p.archive_key + 0 = @archive::bigint AND ` +
-	sameHash(`p.text`, `p.archive_key`) + ` = ` + sameHash(`@text::text`, `@archive::bigint`) + ` AND same_text(p.text) = same_text(@text::text)
+	sameHash(`p.text`, `p.archive_key`) + ` = ` + sameHash(`@text::text`, `@archive::bigint`) +
+	` AND same_text(p.text) = same_text(@text::text)
 	AND p.valid_until IS NOT DISTINCT FROM @until::timestamptz`
 
 // insertPieces inserts those pieces that the archive does not have yet, and returns the ids of the new passages. If
