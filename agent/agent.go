@@ -6,7 +6,7 @@
 //     recallsettings.go skillsettings.go agent.go
 //     fields.go promptmeans.go store.go modelfamily.go model.go limits.go lettatype.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go skill.go systemprompt.go
-//     usage.go calibration.go assemble.go recallnote.go room.go branch.go
+//     usage.go calibration.go recallednotes.go assemble.go recallnote.go room.go branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
 //   - policies, conversations and identities: policyover.go policychange.go conversationidentity.go conversation.go
 //     identity.go
@@ -317,6 +317,14 @@ func (a Agent) HandsOver(at string) (does, pending bool) {
 		return false, false
 	}
 	return h.On == nil || slices.Contains(h.On, at), h.Mode == HandoverPending
+}
+
+// GatewayMode returns the mode of the gateway's requests for the agent that name none; empty if the agent has none.
+func (a Agent) GatewayMode() string {
+	if a.Settings.Gateway == nil {
+		return ""
+	}
+	return a.Settings.Gateway.Mode
 }
 
 // QueryResult is the name of the tool that computes on tool results of which the model sees only a part.

@@ -65,6 +65,14 @@ type Trial struct {
 	WithoutMemory bool   // leaves out blocks, the index of memory files and the working memory
 }
 
+// recallOf returns the settings of recall in force for a prompt; nil if nothing is recalled.
+func (at PromptTarget) recallOf(a Agent) *RecallSettings {
+	if at.Recall != nil {
+		return at.Recall
+	}
+	return a.Settings.Recall
+}
+
 // toolsOf returns the tools of the prompt for an agent that has agentTools. A tool of the request replaces the agent's
 // tool with the same name.
 func (at PromptTarget) toolsOf(agentTools []Definition) []Definition {

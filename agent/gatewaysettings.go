@@ -49,11 +49,3 @@ func (s *GatewaySettings) Offers() []string {
 	}
 	return s.Tools
 }
-
-// GatewayMode returns the mode of the gateway's requests for the agent that name none; empty if the agent has none.
-func (a Agent) GatewayMode() string {
-	if a.Settings.Gateway == nil {
-		return ""
-	}
-	return a.Settings.Gateway.Mode
-}

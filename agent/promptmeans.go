@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -136,4 +137,14 @@ func namesOf(tools []Definition) (names []string) {
 		names = append(names, d.Name)
 	}
 	return names
+}
+
+// RecallFor is a message for which the memories are searched.
+type RecallFor struct {
+	Org          db.Org
+	Agent        Agent
+	Conversation recall.Conversation
+	Text         string // of the message
+	Shown        string // what the model sees anyway
+	Settings     RecallSettings
 }

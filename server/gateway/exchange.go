@@ -21,12 +21,9 @@ import (
 
 // Time limits of the memory's part in a request.
 const (
-	findTimeout = time.Second      // until a request's conversation is known, without another setting
 	keepTimeout = 10 * time.Second // until its messages are stored
 	waitTimeout = 2 * time.Second  // for that, before the end of an answer goes out
 )
-
-func now() time.Time { return time.Now() }
 
 // exchange is a request with messages, and its answer.
 type exchange struct {

@@ -81,6 +81,26 @@ type Gateway struct {
 	away    atomic.Int64 // until when the memory is not asked, in nanoseconds since 1970; 0: it is there
 }
 
+// findTimeout is how long a request waits until its conversation is known, without another setting.
+const findTimeout = time.Second
+
+func now() time.Time { return time.Now() }
+
+// Call is a request of a client in the form of a provider.
+type Call struct {
+	Answer  http.ResponseWriter
+	Request *http.Request
+	Format  string // OpenAI or Anthropic
+	Path    string // behind /v1/
+	AgentID string // the agent in the path; may be empty
+	Key     string // the key in the path; may be empty
+
+	// Admit returns the request for the key with a secret, as rest.API.Admit does.
+	Admit func(secret string) (r *http.Request, done func(), err error)
+	// Hold reads the body, as rest.API.HoldAny does.
+	Hold func(limitBytes int64) (body []byte, release func(), err error)
+}
+
 // maxStreams is how many requests may be at providers at the same time; an organization may have a quarter of them.
 const maxStreams = 2048
 

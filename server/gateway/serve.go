@@ -18,21 +18,6 @@ import (
 // maxRequestBytes bounds a request with messages.
 const maxRequestBytes = 64 << 20
 
-// Call is a request of a client in the form of a provider.
-type Call struct {
-	Answer  http.ResponseWriter
-	Request *http.Request
-	Format  string // OpenAI or Anthropic
-	Path    string // behind /v1/
-	AgentID string // the agent in the path; may be empty
-	Key     string // the key in the path; may be empty
-
-	// Admit returns the request for the key with a secret, as rest.API.Admit does.
-	Admit func(secret string) (r *http.Request, done func(), err error)
-	// Hold reads the body, as rest.API.HoldAny does.
-	Hold func(limitBytes int64) (body []byte, release func(), err error)
-}
-
 // withMessages are the dialects of requests with messages, by their format, method and path.
 var withMessages = map[string]*dialect{
 	"openai POST chat/completions": chatDialect,
