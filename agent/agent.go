@@ -2,8 +2,8 @@
 // prompts, and reads the memories through their stores.
 //
 // Each file uses those that are named before it:
-//   - agents, and the store: customtool.go flushsettings.go gatewaysettings.go handoversettings.go format.go promptsettings.go
-//     recallsettings.go skillsettings.go agent.go
+//   - agents, and the store: customtool.go flushsettings.go gatewaysettings.go handoversettings.go format.go
+//     promptsettings.go recallsettings.go skillsettings.go agent.go
 //     fields.go promptmeans.go store.go modelfamily.go model.go limits.go lettatype.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go skill.go systemprompt.go
 //     usage.go calibration.go recallednotes.go assemble.go recallnote.go room.go branch.go

@@ -29,8 +29,8 @@ type PartEdit struct {
 	Content int         // number of parts of the message
 }
 
-// FitView returns the view of a conversation that fits its window, as a program shows it that sends its own bytes of the
-// messages. If necessary, it first compacts the conversation. fits is false if the parts that must stay do not fit.
+// FitView returns the view of a conversation that fits its window, as a program shows it that sends its own bytes of
+// the messages. If necessary, it first compacts the conversation. fits is false if the parts that must stay do not fit.
 // ErrBusy if others keep changing the conversation.
 func (s *Store) FitView(ctx context.Context, org db.Org, target PromptTarget) (v FittedView, fits bool, err error) {
 	p, err := s.assembleFitting(ctx, org, target)

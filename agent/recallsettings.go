@@ -36,7 +36,8 @@ func ParseRecall(raw []byte) (*RecallSettings, error) {
 	d.DisallowUnknownFields()
 	var s RecallSettings
 	if err := d.Decode(&s); err != nil || d.More() {
-		return nil, fmt.Errorf("expected an object with budget_tokens, min_confidence and kinds. Got: %s", db.Short(string(raw)))
+		return nil, fmt.Errorf("expected an object with budget_tokens, min_confidence and kinds. Got: %s",
+			db.Short(string(raw)))
 	}
 	return &s, s.Check()
 }

@@ -26,7 +26,10 @@ func (b *bench) smallFiles(ctx context.Context) error {
 	}
 	endpoint := newEmbedder()
 	defer endpoint.Close()
-	s, _, err := b.serve(ctx, home, "LOCI_EMBEDDING_BASE_URL="+endpoint.URL+"/v1", "LOCI_EMBEDDING_MODEL=fake")
+	provider := newProvider()
+	defer provider.Close()
+	s, _, err := b.serve(ctx, home, "LOCI_EMBEDDING_BASE_URL="+endpoint.URL+"/v1", "LOCI_EMBEDDING_MODEL=fake",
+		upstreamsOf(provider))
 	if err != nil {
 		return err
 	}
@@ -34,7 +37,8 @@ func (b *bench) smallFiles(ctx context.Context) error {
 	row := Row{What: "ingestion of " + name + ", words and vectors", Unit: "MB/s", AtLeast: 0.5,
 		Versus: fmt.Sprintf("COPY of the same rows, %d connections", copiers)}
 	loaded := &ingestion{bench: b, instance: s, documents: documents, vectors: true}
-	if err := errors.Join(loaded.measure(ctx, &row), b.filteredFiles(ctx, loaded), s.stop()); err != nil {
+	if err := errors.Join(loaded.measure(ctx, &row), b.filteredFiles(ctx, loaded),
+		b.gateway(ctx, loaded, provider), s.stop()); err != nil {
 		return err
 	}
 	words := Row{What: name + ": until words find all", Unit: "s", AtMost: 50}

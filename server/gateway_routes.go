@@ -26,8 +26,9 @@ type Gateway struct {
 
 func (s *Server) gatewayRoutes(a *rest.API) {
 	g := gateway.New(gateway.Options{Agents: s.Agents, Recall: s.Recall, Loop: s.Loop, Tools: s.Tools,
-		Upstreams: s.Gateway.Upstreams, Mode: s.Gateway.Mode, OnFailure: s.Gateway.OnFailure, FindWithin: s.Gateway.FindWithin,
-		Log: s.Log, User: s.userOf,
+		Upstreams: s.Gateway.Upstreams, Mode: s.Gateway.Mode, OnFailure: s.Gateway.OnFailure,
+		FindWithin: s.Gateway.FindWithin,
+		Log:        s.Log, User: s.userOf,
 		Create: s.createNamed, Embed: s.embedForGateway,
 		Ask: func(ctx context.Context, org db.Org) error { return s.Quotas.Ask(ctx, org, time.Now()) },
 		Spend: func(ctx context.Context, org db.Org, tokens int64) error {

@@ -148,8 +148,8 @@ func lastUsage(text string) map[string]string {
 	return last
 }
 
-// The agent's tools run in the gateway. Their calls and results are never shown to the client, are counted in the usage,
-// and stand in the next request to the provider where they were.
+// The agent's tools run in the gateway. Their calls and results are never shown to the client, are counted in the
+// usage, and stand in the next request to the provider where they were.
 func TestTheGatewayRunsTools(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{chatPath, responsesPath, messagesPath} {
@@ -157,7 +157,9 @@ func TestTheGatewayRunsTools(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, streams %v", strings.Trim(path, "/"), streams), func(t *testing.T) {
 				t.Parallel()
 				g := newGateway(t)
-				agent := g.made("/v1/agents", `{"tool_set":"all","gateway":{"tools":["archival_memory_insert","archival_memory_search"]}}`)
+				agent := g.made("/v1/agents",
+					`{"tool_set":"all",
+					"gateway":{"tools":["archival_memory_insert","archival_memory_search"]}}`)
 				send := func(messages ...any) (servertest.Reply, sentRequest) {
 					t.Helper()
 					r := g.send("/agents/"+agent+path, withTool(path, streams, messages...))

@@ -55,9 +55,9 @@ func toolTurns(dialect string, from, to, words int) (messages []any) {
 	return messages
 }
 
-// In the mode manage, a request that is longer than its model's window is answered: the provider gets a prompt that fits,
-// in which each result has its call and what is visible is what the client sent. From one request to the next, the
-// prompt only grows, until the next compaction.
+// In the mode manage, a request that is longer than its model's window is answered: the provider gets a prompt that
+// fits, in which each result has its call and what is visible is what the client sent. From one request to the next,
+// the prompt only grows, until the next compaction.
 func TestTheGatewayKeepsTheWindow(t *testing.T) {
 	t.Parallel()
 	const window = 16_000
@@ -174,13 +174,15 @@ func TestModesOfTheGateway(t *testing.T) {
 	}
 }
 
-// An organization may have only so many requests and tokens a day paid by the server. A request with a credential of its
-// own is not counted.
+// An organization may have only so many requests and tokens a day paid by the server. A request with a credential of
+// its own is not counted.
 func TestQuotasOfTheGateway(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.provider.answer = func(w http.ResponseWriter, _ sentRequest) {
-		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}],
+		_, _ = io.WriteString(w,
+			`{"choices":[{"index":0,"message":{"role":"assistant","content":"b"},
+			"finish_reason":"stop"}],
 			"usage":{"prompt_tokens":70,"completion_tokens":30,"total_tokens":100}}`)
 	}
 	secret := g.keyOf(apikey.NewKey{Scopes: []string{apikey.Write}})

@@ -53,7 +53,8 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 	return Result{Text: text}, nil
 }
 
-// archivalLookalikes finds the passages that an insertion's result names as similar. Without them the result names none.
+// archivalLookalikes finds the passages that an insertion's result names as similar. Without them the result names
+// none.
 func (m Memories) archivalLookalikes(ctx context.Context, c Caller, raw json.RawMessage) Caller {
 	var a archivalInsertArgs
 	if _, err := decodeNamed("archival_memory_insert", raw, &a); err == nil && a.Content != "" {

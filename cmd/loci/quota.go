@@ -19,7 +19,7 @@ type orgsQuotaCmd struct {
 	Requests    *string `name:"requests-per-month" placeholder:"N" help:"Requests of a month in UTC; 'none' is no limit."`
 
 	GatewayRequests *string `name:"gateway-requests-per-day" placeholder:"N" help:"Requests to the gateway that the server pays for; 'none' is no limit."` //nolint:lll // a tag is one line
-	GatewayTokens   *string `name:"gateway-tokens-per-day" placeholder:"N" help:"Their tokens, of prompts and answers; 'none' is no limit."`
+	GatewayTokens   *string `name:"gateway-tokens-per-day" placeholder:"N" help:"Their tokens, of prompts and answers; 'none' is no limit."`               //nolint:lll // a tag is one line
 }
 
 func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {

@@ -316,9 +316,10 @@ func Encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// ShownText returns the text of a part as a model reads it. Markers of Loci are neutralized, except in Loci's own notice.
+// ShownText returns the text of a part as a model reads it. Markers of Loci are neutralized, except in Loci's own
+// notice.
 func ShownText(p recall.Part) string { return shown(p) }
 
-// ShownArguments returns the arguments of a call as an object. If the model wrote anything else, that becomes a field of
-// an object.
+// ShownArguments returns the arguments of a call as an object. If the model wrote anything else, that becomes a field
+// of an object.
 func ShownArguments(p recall.Part) json.RawMessage { return arguments(p.Input) }

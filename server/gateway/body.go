@@ -202,8 +202,8 @@ func (b *body) bytes() []byte {
 	return out.Bytes()
 }
 
-// merged returns the edits in the order of their places. Where bytes are replaced, nothing else is changed, except that a
-// text that is added to the end of a replaced text or list stands at the end of what replaces it.
+// merged returns the edits in the order of their places. Where bytes are replaced, nothing else is changed, except
+// that a text that is added to the end of a replaced text or list stands at the end of what replaces it.
 func (b *body) merged() (all []edit) {
 	slices.SortStableFunc(b.edits, func(a, b edit) int {
 		if a.from == b.from && (a.to == a.from || b.to == b.from) {

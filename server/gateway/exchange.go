@@ -180,6 +180,7 @@ func (x *exchange) remember(ctx context.Context) error {
 	return nil
 }
 
+//nolint:contextcheck // what follows a window has time of its own
 func (x *exchange) prepare(ctx context.Context) (err error) {
 	key := rest.Caller(ctx)
 	p := place{org: rest.Org(ctx)}

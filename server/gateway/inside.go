@@ -33,13 +33,13 @@ type rounds struct {
 	spent    model.Usage    // likewise
 }
 
-// converseWithTools passes on the answer to a request that offers the agent's tools, once it is whole: calls of these run
-// here, and the model is asked again with their results, until it has said what is for the client.
+// converseWithTools passes on the answer to a request that offers the agent's tools, once it is whole: calls of these
+// run here, and the model is asked again with their results, until it has said what is for the client.
 func (x *exchange) converseWithTools(answer *http.Response, r *rounds) error {
 	ctx := x.Request.Context()
 	for {
 		whole, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
-		answer.Body.Close()
+		_ = answer.Body.Close() // all that is needed of it was read
 		if err != nil || len(whole) > maxAnswerBytes || answer.StatusCode != http.StatusOK {
 			return x.passLast(answer, r, whole, err)
 		}

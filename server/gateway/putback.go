@@ -142,7 +142,8 @@ func (x *exchange) insert(in inner, index int) {
 	if len(in.calls) == 0 || index+1 >= len(units) || units[index+1].Role != recall.Tool || units[index+1].hidden {
 		return
 	}
-	items := x.itemsOf([]recall.Draft{{Role: recall.Assistant, Content: in.calls}, {Role: recall.Tool, Content: in.results}})
+	items := x.itemsOf([]recall.Draft{{Role: recall.Assistant, Content: in.calls}, {Role: recall.Tool,
+		Content: in.results}})
 	behind := units[index+1].last()
 	answer := -1
 	if index >= 0 {

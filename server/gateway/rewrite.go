@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,9 +28,7 @@ func usageOf(format string, whole []byte) (usage object) {
 	usage = object{}
 	add := func(more any) {
 		if m, is := more.(object); is {
-			for name, value := range m {
-				usage[name] = value
-			}
+			maps.Copy(usage, m)
 		}
 	}
 	for _, raw := range objectsOf(whole) {

@@ -110,7 +110,10 @@ func (b *body) fieldsOf(object span) map[string]span {
 	if raw := b.of(object); len(raw) == 0 || raw[0] != '{' {
 		return fields
 	}
-	_ = eachField(b.of(object), object.from, func(name string, value span) { fields[name] = value }) // it was parsed before
+	_ = eachField(b.of(object), object.from, func(name string,
+		value span) {
+		fields[name] = value
+	}) // it was parsed before
 	return fields
 }
 
@@ -127,8 +130,8 @@ func (b *body) fill(s slot, p recall.Part) {
 	}
 }
 
-// leaveOut removes the messages with these indexes, in ascending order, and puts another in the place of the first; nil:
-// none.
+// leaveOut removes the messages with these indexes, in ascending order, and puts another in the place of the first;
+// nil: none.
 func (b *body) leaveOut(indexes []int, instead json.RawMessage) {
 	out := map[int]bool{}
 	for _, i := range indexes {

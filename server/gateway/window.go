@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// manageTimeout is how long a request may wait until its messages are stored and its window is kept. A model may write a
-// summary meanwhile.
+// manageTimeout is how long a request may wait until its messages are stored and its window is kept. A model may write
+// a summary meanwhile.
 const manageTimeout = time.Minute
 
 // answerShare is the share of a window that is kept for the answer. Of a request that asks for more, the window is
@@ -22,11 +22,11 @@ const manageTimeout = time.Minute
 const answerShare = 0.1
 
 // manage keeps the request within its model's window: what no longer fits is replaced as the agent's policy says. It
-// stores the request's messages first. A request that only has what is new, or whose model has no known window, stays as
-// it is; so does one whose newest messages alone do not fit. notes stand behind its messages. manage returns the view
-// that the request shows; nil: all of it.
+// stores the request's messages first. A request that only has what is new, or whose model has no known window, stays
+// as it is; so does one whose newest messages alone do not fit. notes stand behind its messages. manage returns the
+// view that the request shows; nil: all of it.
 func (x *exchange) manage(ctx context.Context, notes map[string]string) (shown *agent.FittedView, err error) {
-	target, window := x.promptTarget()
+	target, window := x.promptTarget() //nolint:contextcheck // it reads the request's key
 	if window == 0 || x.named().appends || x.named().response != "" {
 		return nil, nil //nolint:nilnil // as documented
 	}
@@ -46,7 +46,7 @@ func (x *exchange) manage(ctx context.Context, notes map[string]string) (shown *
 	}
 	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(ctx), keepTimeout), manageTimeout)
 	defer cancel()
-	defer context.AfterFunc(x.Request.Context(), cancel)()
+	defer context.AfterFunc(x.Request.Context(), cancel)() //nolint:contextcheck // the client may leave
 	kept, err := x.keep(ctx, x.place)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ type AgentState struct {
 	Prompt   *agent.PromptSettings   `json:"prompt" doc:"How the agent's prompts are written; null: the defaults."`
 	Skills   *agent.SkillSettings    `json:"skills" doc:"Which skills its prompts show; null: the defaults."`
 	Recall   *agent.RecallSettings   `json:"recall" doc:"What is recalled unasked for a message; null: nothing."`
-	Gateway  *agent.GatewaySettings  `json:"gateway" doc:"What the gateway does for it; null: the server's mode, no tools."`
+	Gateway  *agent.GatewaySettings  `json:"gateway" doc:"What the gateway does; null: the server's mode, no tools."`
 
 	MessageIDs   []string `json:"message_ids" doc:"Of what the model sees: the system prompt and the newest 1,000 others."`
 	MaxFilesOpen int      `json:"max_files_open" doc:"The agent's own limit, or its context window's."`

@@ -16,9 +16,9 @@ type asked struct {
 	MaxTokens   *int64 `db:"max_tokens"`
 }
 
-// Ask counts a request that the server pays for, of the day in UTC that contains now. *db.QuotaError if the organization
-// may ask no more that day; the request is then not counted. Requests at the same moment may exceed the quota of tokens
-// together.
+// Ask counts a request that the server pays for, of the day in UTC that contains now. *db.QuotaError if the
+// organization may ask no more that day; the request is then not counted. Requests at the same moment may exceed the
+// quota of tokens together.
 func (s *Store) Ask(ctx context.Context, org db.Org, now time.Time) error {
 	day := dayOf(now)
 	of, err := db.One[asked](ctx, s.DB, `
