@@ -313,7 +313,9 @@ func TestToolsAreListed(t *testing.T) {
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "ask_session",
 			"search_memory", "query_log", "query_result", "expand", "conversation_search", "load_skill"),
-		"tool_types=letta_core&limit=1": {"memory_finish_edits"}, "limit=1&order=asc": {"open_files"},
+		"tool_types=letta_core&limit=1":   {"send_message"},
+		"tool_types=letta_sleeptime_core": {"memory_finish_edits", "memory_rethink", "memory_replace", "memory_insert"},
+		"limit=1&order=asc":               {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {

@@ -136,8 +136,9 @@ func TestDefinitionsAreListedAfterBuiltInTools(t *testing.T) {
 		}
 	}), made...)
 	for query, want := range map[string][]string{
-		"order=asc": all, "order=asc&tool_types=custom": made, "order=asc&exclude_tool_types=custom,letta_core": all[:5],
-		"order=asc&return_only_letta_tools=true": all[:len(all)-30], "name=custom_3": {made[3]},
+		"order=asc": all, "order=asc&tool_types=custom": made,
+		"order=asc&exclude_tool_types=custom,letta_core,letta_sleeptime_core": all[:5],
+		"order=asc&return_only_letta_tools=true":                              all[:len(all)-30], "name=custom_3": {made[3]},
 		"names=custom_3&names=memory": {made[3], toolIDs()["memory"]}, "tool_ids=" + made[7]: {made[7]},
 		"search=Custom_2&order=asc": append([]string{made[2]}, made[20:]...), "name=none": {},
 		"search=_": nil, // any tools; only the count must agree

@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
@@ -280,5 +283,31 @@ func TestAFileOfTheOlderFormatIsImported(t *testing.T) {
 	prompt := string(r.model.Requests()[0].Body)
 	if !strings.Contains(prompt, `"hi"`) || strings.Contains(prompt, "long ago") || !strings.Contains(prompt, "weather") {
 		t.Errorf("the prompt is %s", prompt)
+	}
+}
+
+// A file has a tool under the type that it has in Letta: there an import changes the type of the server's own tool. An
+// agent that ends its turn with memory_finish_edits keeps it.
+func TestToolsAreExportedUnderLettasTypes(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"agent_type":"sleeptime_agent","tools":["conversation_search"]}`)
+	var file struct {
+		Tools []struct {
+			Name     string
+			ToolType string `json:"tool_type"`
+		}
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/export", "")), &file); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, tool := range file.Tools {
+		got[tool.Name] = tool.ToolType
+	}
+	if diff := cmp.Diff(map[string]string{"conversation_search": "letta_core", "memory_insert": "letta_sleeptime_core",
+		"memory_replace": "letta_sleeptime_core", "memory_rethink": "letta_sleeptime_core",
+		"memory_finish_edits": "letta_sleeptime_core"}, got); diff != "" {
+		t.Errorf("the tools of the file (-want +got):\n%s", diff)
 	}
 }

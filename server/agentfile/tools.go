@@ -16,7 +16,7 @@ import (
 // lettasTools are the built-in tools that Letta has too. Letta's schema refuses other tools of its own types.
 var lettasTools = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search",
 	"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch",
-	"memory", "archival_memory_insert", "archival_memory_search", agent.SendMessage}
+	"memory", "archival_memory_insert", "archival_memory_search", agent.SendMessage, agent.MemoryFinishEdits}
 
 // fileTool holds the fields of a tool in a file that say which kind of tool it is.
 type fileTool struct {

@@ -35,21 +35,26 @@ type Tool struct {
 	db.Makers
 }
 
-// Letta's types of tools: tools that come with a folder, other built-in tools, and an organization's own tools.
+// Letta's types of tools: tools that come with a folder, those of agents that keep memory in order, other built-in tools,
+// and an organization's own tools.
 const (
-	typeFiles  = "letta_files_core"
-	typeCore   = "letta_core"
-	typeCustom = "custom"
+	typeFiles     = "letta_files_core"
+	typeSleeptime = "letta_sleeptime_core"
+	typeCore      = "letta_core"
+	typeCustom    = "custom"
 )
 
 // ToolOf returns a built-in tool in Letta's shape.
 func ToolOf(t tool.Tool) Tool {
 	kind := typeCore
-	if t.NeedsFolder {
+	switch {
+	case t.NeedsFolder:
 		kind = typeFiles
+	case slices.Contains(agent.LettaTools(agent.Sleeptime), t.Name):
+		kind = typeSleeptime
 	}
 	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, JSONSchema: t.Schema,
-		SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars}
+		SourceType: "python", Tags: []string{kind}, ToolType: kind, ReturnCharLimit: tool.MaxChars}
 }
 
 // CustomToolOf returns a custom tool in Letta's shape.
@@ -102,7 +107,7 @@ type ToolFilter struct {
 }
 
 // toolTypes are Letta's types of tools.
-var toolTypes = []string{typeCustom, typeCore, "letta_memory_core", "letta_multi_agent_core", "letta_sleeptime_core",
+var toolTypes = []string{typeCustom, typeCore, "letta_memory_core", "letta_multi_agent_core", typeSleeptime,
 	"letta_voice_sleeptime_core", "letta_builtin", typeFiles, "external_langchain", "external_composio", "external_mcp"}
 
 // Filter returns the filter for custom tools, and the built-in tools that match. ErrInvalid for a type that Letta does
