@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,7 +43,7 @@ func (b *bench) gateway(ctx context.Context, loaded *ingestion, provider *httpte
 		return err
 	}
 	through := loaded.base + "/agents/" + loaded.agent + "/openai/v1"
-	ask := func(base, mode string, n int) (first time.Duration, err error) {
+	ask := func(base, mode string, n int) (first time.Duration, memory string, err error) {
 		question := fmt.Sprintf("Question %d: where do we handle %s, and why?", n, queries[n%len(queries)])
 		return firstByte(ctx, loaded.http, base, mode, question)
 	}
@@ -54,10 +55,13 @@ func (b *bench) gateway(ctx context.Context, loaded *ingestion, provider *httpte
 		row := Row{What: "gateway, " + mode.name + ", " + files + ": added before the first byte", Unit: "ms",
 			AtMost: mode.atMost}
 		for n := range gatewayRequests {
-			alone, errAlone := ask(provider.URL+"/v1", "", n)
-			passed, errPassed := ask(through, mode.name, n)
+			alone, _, errAlone := ask(provider.URL+"/v1", "", n)
+			passed, memory, errPassed := ask(through, mode.name, n)
 			if err := errors.Join(errAlone, errPassed); err != nil {
 				return err
+			}
+			if memory != mode.name {
+				return fmt.Errorf("the gateway's memory is %s in the mode %s", memory, mode.name)
 			}
 			row.Loci.Raw = append(row.Loci.Raw, (passed-alone).Seconds()*1e3)
 		}
@@ -68,8 +72,12 @@ func (b *bench) gateway(ctx context.Context, loaded *ingestion, provider *httpte
 		b.report.add(row)
 	}
 	streams := Row{What: fmt.Sprintf("gateway, observe, %d streams at once: answers", gatewayStreams), Unit: "1/s"}
+	var without atomic.Int64
 	took, err := repeat(ctx, gatewayStreams, 5*time.Second, func(client, n int) error {
-		_, err := ask(through, "observe", client+n*gatewayStreams)
+		_, memory, err := ask(through, "observe", client+n*gatewayStreams)
+		if memory == "unavailable" {
+			without.Add(1)
+		}
 		return err
 	})
 	if err != nil {
@@ -77,21 +85,24 @@ func (b *bench) gateway(ctx context.Context, loaded *ingestion, provider *httpte
 	}
 	streams.Loci.Raw = []float64{took.rate()}
 	streams.settle(median)
-	streams.Note = fmt.Sprintf("the median took %.0f ms until its first byte and end", took.p50()*1e3)
+	streams.Note = fmt.Sprintf("the median took %.0f ms; the memory was too busy for %d of %d", took.p50()*1e3, without.Load(),
+		len(took.seconds))
 	b.report.add(streams)
 	return nil
 }
 
-// firstByte sends a chat request, and returns how long the first byte of its answer took. It reads all of the answer.
-func firstByte(ctx context.Context, c *http.Client, base, mode, question string) (first time.Duration, err error) {
+// firstByte sends a chat request, and returns how long the first byte of its answer took, and what the answer says of the
+// memory. It reads all of the answer.
+func firstByte(ctx context.Context, c *http.Client, base, mode, question string) (first time.Duration, memory string,
+	err error) {
 	body, err := json.Marshal(map[string]any{"model": "gpt-4o", "stream": true,
 		"messages": []any{map[string]string{"role": "user", "content": question}}})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if mode != "" {
@@ -100,17 +111,17 @@ func firstByte(ctx context.Context, c *http.Client, base, mode, question string)
 	begin := time.Now()
 	answer, err := c.Do(r)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer answer.Body.Close()
 	one := make([]byte, 1)
 	if _, err := io.ReadFull(answer.Body, one); err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	first = time.Since(begin)
 	_, err = io.Copy(io.Discard, answer.Body)
-	if answer.StatusCode != http.StatusOK || mode != "" && answer.Header.Get("X-Loci-Memory") != mode {
-		err = fmt.Errorf("the gateway answers %d, %q", answer.StatusCode, answer.Header.Get("X-Loci-Memory"))
+	if answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the gateway answers %d", answer.StatusCode)
 	}
-	return first, err
+	return first, answer.Header.Get("X-Loci-Memory"), err
 }

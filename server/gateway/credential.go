@@ -73,6 +73,7 @@ func (g *Gateway) admit(c *Call, cred *credentials) (done func(), away bool, err
 	if passes && g.away.Load() > now().UnixNano() {
 		return func() {}, true, nil
 	}
+	begin := now()
 	r, done, err := c.Admit(cred.secret)
 	if err == nil {
 		c.Request = r
@@ -90,7 +91,7 @@ func (g *Gateway) admit(c *Call, cred *credentials) (done func(), away bool, err
 		g.seen.forget(sum)
 		return done, false, err
 	}
-	if g.away.Store(now().Add(awayFor).UnixNano()); passes {
+	if g.leaveAlone(begin); passes {
 		return done, true, nil
 	}
 	return done, true, err

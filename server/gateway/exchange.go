@@ -166,15 +166,18 @@ func unreachable(ctx context.Context, u model.Upstream, err error) error {
 func (x *exchange) remember(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(db.WithPatience(ctx, x.FindWithin), x.FindWithin)
 	defer cancel()
-	before := slices.Clone(x.body.edits)
+	before, begin := slices.Clone(x.body.edits), now()
 	err := x.prepare(ctx)
+	if err == nil {
+		x.found.Store(now().UnixNano())
+	}
 	if err == nil || ctx.Err() == nil && rest.ProblemOf(err).GetStatus() < http.StatusInternalServerError {
 		return err
 	}
 	if x.OnFailure == Refuse {
 		return err
 	}
-	x.Gateway.away.Store(now().Add(awayFor).UnixNano())
+	x.leaveAlone(begin)
 	x.Log.WarnContext(ctx, "a request passes the gateway without memory", "error", err)
 	x.away, x.body.edits = true, before
 	return nil

@@ -55,7 +55,7 @@ type Options struct {
 	OnFailure string // Pass or Refuse
 	Log       *slog.Logger
 
-	FindWithin time.Duration // how long a request waits until its conversation is known; 0 means a second
+	FindWithin time.Duration // how long a request waits until its conversation is known; 0 means two seconds
 
 	// User returns the identity that a request names, which it may make.
 	User func(ctx context.Context, key apikey.Key, named string) (apikey.User, error)
@@ -78,11 +78,20 @@ type Gateway struct {
 	client  *http.Client
 	streams *db.Shares // requests that are at providers
 	seen    seen
+	found   atomic.Int64 // when the memory answered last, in nanoseconds since 1970
 	away    atomic.Int64 // until when the memory is not asked, in nanoseconds since 1970; 0: it is there
 }
 
 // findTimeout is how long a request waits until its conversation is known, without another setting.
-const findTimeout = time.Second
+const findTimeout = 2 * time.Second
+
+// leaveAlone keeps requests from asking the memory for a while, because it could not be reached by one that began at a
+// time. If it has answered others since then, it is only busy.
+func (g *Gateway) leaveAlone(begin time.Time) {
+	if g.found.Load() < begin.UnixNano() {
+		g.away.Store(now().Add(awayFor).UnixNano())
+	}
+}
 
 func now() time.Time { return time.Now() }
 
