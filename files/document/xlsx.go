@@ -20,7 +20,8 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 		if err != nil {
 			return err
 		}
-		b := &workbook{archive: a, uncomputed: map[string]bool{}, zeros: map[string]bool{}, linked: map[string]bool{}}
+		b := &workbook{archive: a, uncomputed: map[string]bool{}, zeros: map[string]bool{}, linked: map[string]bool{},
+			marked: map[string]bool{}}
 		if err := b.measure(); err != nil {
 			return err
 		}
@@ -76,6 +77,7 @@ func (b *workbook) measure() error {
 				b.uncomputed[name] = b.uncomputed[name] || hasFormula(block[:kept+n], noValue)
 				b.zeros[name] = b.zeros[name] || hasFormula(block[:kept+n], zero)
 				b.linked[name] = b.linked[name] || hasLinks(block[:kept+n])
+				b.marked[name] = b.marked[name] || hasMarks(block[:kept+n])
 			}
 			all := block[:kept+n]
 			kept = copy(block, all[max(0, len(all)-longest):])
@@ -107,6 +109,9 @@ func (b *workbook) readParts(main string) error {
 		return nil
 	})
 	for _, link := range links {
+		if err == nil && link.kind == "sharedStrings" {
+			err = b.readStrings(link.target)
+		}
 		if err == nil && link.kind == "person" {
 			err = b.archive.find(link.target, "person", func(_ *xmlReader, e element) error {
 				b.people[e.attr("id")] = e.attr("displayName")
@@ -164,7 +169,11 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 	if err != nil {
 		return err
 	}
-	if err := b.cells(s, book, name, formulas, targets); err != nil {
+	marked, err := b.markedCells(part)
+	if err != nil {
+		return err
+	}
+	if err := b.cells(s, book, name, cellTexts{formulas, targets, marked}); err != nil {
 		return err
 	}
 	b.archive.omitEmbedded(links, s.md.budget.omitted.at, map[string]bool{})
@@ -183,8 +192,15 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 	return err
 }
 
-// cells reads the cells of a sheet. formulas has those of cells without a value, targets the addresses of links.
-func (b *workbook) cells(s *sheetWriter, book *excelize.File, name string, formulas, targets sheetFormulas) error {
+// cellTexts is what the cells of a sheet have besides their values.
+type cellTexts struct {
+	formulas sheetFormulas // of cells without a value
+	targets  sheetFormulas // addresses of links
+	marked   map[int]map[int]markedText
+}
+
+// cells reads the cells of a sheet.
+func (b *workbook) cells(s *sheetWriter, book *excelize.File, name string, texts cellTexts) error {
 	rows, err := book.Rows(name)
 	if err != nil {
 		return nil //nolint:nilerr // the sheet of a chart or a macro has no rows
@@ -198,7 +214,8 @@ func (b *workbook) cells(s *sheetWriter, book *excelize.File, name string, formu
 		for i := range columns {
 			columns[i] = b.shown(columns[i])
 		}
-		columns = withTargets(withFormulas(columns, formulas[n]), targets[n])
+		columns = withFormulas(withMarks(columns, texts.marked[n]), texts.formulas[n])
+		columns = withTargets(columns, texts.targets[n])
 		if err := s.row(columns); err != nil {
 			return err
 		}

@@ -79,6 +79,32 @@ func TestXLSXCells(t *testing.T) {
 	})
 }
 
+func TestXLSXStruckAndRaisedText(t *testing.T) {
+	t.Parallel()
+	run := func(text, props string) string {
+		return "<r><rPr>" + props + `</rPr><t xml:space="preserve">` + text + "</t></r>"
+	}
+	const struck, raised, lowered = "<strike/>", `<vertAlign val="superscript"/>`, `<vertAlign val="subscript"/>`
+	const head, tail = "## S\n\n| ", " | z |\n| --- | --- |\n| x | y |\n"
+	for _, c := range []struct{ claim, runs, want string }{
+		{"struck text is marked", run("Pay ", "") + run("10 ", struck) + run("20", "<b/>"), "Pay ~~10~~ 20"},
+		{"a strike that is off", run("Pay ", "") + run("10", `<strike val="0"/>`), "Pay 10"},
+		{"a raised number", run("10", "") + run("6", raised) + run(" km", ""), "10^6 km"},
+		{"a raised word stays on the line", run("1", "") + run("st", raised), "1st"},
+		{"a lowered number stays on the line", run("CO", "") + run("2", lowered), "CO2"},
+		{"each struck line", run("a\nb", struck) + run("\nc", ""), "~~a~~<br>~~b~~<br>c"},
+		{"characters by their numbers", run("a_x0041_", struck), "~~aA~~"},
+	} {
+		cell := "<row><c t=\"inlineStr\"><is>" + c.runs + `</is></c><c t="str"><v>z</v></c></row>` + cells("x", "y")
+		shared := `<row r="1"><c r="A1" t="s"><v>1</v></c><c r="B1" t="str"><v>z</v></c></row>` + cells("x", "y")
+		testReads(t, document.XLSX, []readCase{
+			{c.claim + ", in a cell", xlsx([]sheet{{"S", "", cell}}), head + c.want + tail, []int{1}},
+			{c.claim + ", shared", xlsx([]sheet{{"S", "", shared}}, "xl/sharedStrings.xml", `<sst xmlns="`+schemas+
+				`spreadsheetml/2006/main"><si><t>plain</t></si><si>`+c.runs+`</si></sst>`), head + c.want + tail, []int{1}},
+		})
+	}
+}
+
 func TestXLSXSheets(t *testing.T) {
 	t.Parallel()
 	testReads(t, document.XLSX, []readCase{

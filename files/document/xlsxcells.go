@@ -1,8 +1,10 @@
 package document
 
 import (
+	"bytes"
 	"cmp"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -15,8 +17,10 @@ type workbook struct {
 	people     map[string]string // who wrote threaded comments, by id
 	uncomputed map[string]bool   // parts of sheets with formulas whose values are not stored
 	formats    *sheetFormats
-	zeros      map[string]bool // parts of sheets with formulas whose values are zero
-	linked     map[string]bool // parts of sheets with links
+	zeros      map[string]bool    // parts of sheets with formulas whose values are zero
+	linked     map[string]bool    // parts of sheets with links
+	marked     map[string]bool    // parts that may have struck or raised text
+	strings    map[int]markedText // shared strings with such text, by their index
 
 	uncalculated bool // the workbook is to be calculated when it is opened, because its program did not: zeros say nothing
 }
@@ -118,4 +122,138 @@ func (b *workbook) cellsOf(book *excelize.File, reference string) (values []stri
 		}
 	}
 	return values
+}
+
+// markedText is the text of a cell with struck or raised parts: as it is stored, and with Markdown's marks.
+type markedText struct{ plain, marked string }
+
+// maxMarked is how many marked shared strings a workbook may have, and how many marked cells a sheet. Further ones are
+// read without marks.
+const maxMarked = 100_000
+
+// hasMarks reports whether a piece of a part may have struck or raised text.
+func hasMarks(piece []byte) bool {
+	return bytes.Contains(piece, []byte("strike")) || bytes.Contains(piece, []byte("vertAlign"))
+}
+
+// readStrings reads the shared strings with struck or raised parts.
+func (b *workbook) readStrings(part string) error {
+	b.strings = map[int]markedText{}
+	if !b.marked[part] {
+		return nil
+	}
+	index := 0
+	return b.archive.find(part, "si", func(x *xmlReader, _ element) error {
+		text, err := b.runs(x)
+		if text.marked != text.plain && len(b.strings) < maxMarked {
+			b.strings[index] = text
+		}
+		index++
+		return err
+	})
+}
+
+// runs reads the runs of a shared string or of a cell's own text.
+func (b *workbook) runs(x *xmlReader) (markedText, error) {
+	in := &inline{budget: b.archive.budget}
+	err := x.each(func(e element) error {
+		var s style
+		switch e.name {
+		case "t":
+			return addCellText(x, in, s)
+		case "r":
+			return x.each(func(e element) error {
+				switch e.name {
+				case "rPr":
+					return x.each(func(e element) error {
+						value := e.attr("val")
+						s.struck = s.struck || e.name == "strike" && value != "0" && value != "false"
+						s.raised = s.raised || e.name == "vertAlign" && value == "superscript"
+						return nil
+					})
+				case "t":
+					return addCellText(x, in, s)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	return markedText{in.plain(), in.markdown()}, err
+}
+
+// addCellText adds a text, and marks each of its lines by itself.
+func addCellText(x *xmlReader, in *inline, s style) error {
+	text, err := x.text()
+	for line := range strings.Lines(numberedCharacters(text)) {
+		words := strings.TrimRight(line, "\r\n")
+		in.add(words, s)
+		in.add(line[len(words):], style{})
+	}
+	return err
+}
+
+// numberedCharacters returns a text with the characters that Excel writes as their numbers, such as _x000D_.
+func numberedCharacters(text string) string {
+	return characterNumber.ReplaceAllStringFunc(text, func(s string) string {
+		code, _ := strconv.ParseUint(s[2:6], 16, 32) // the pattern has only such digits
+		return string(rune(code))
+	})
+}
+
+var characterNumber = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// markedCells returns the texts of a sheet's cells with struck or raised parts, by row, then by column, both from 0.
+func (b *workbook) markedCells(part string) (map[int]map[int]markedText, error) {
+	if len(b.strings) == 0 && !b.marked[part] {
+		return nil, nil //nolint:nilnil // there are none
+	}
+	all, row, count := map[int]map[int]markedText{}, 0, 0
+	return all, b.archive.find(part, "row", func(x *xmlReader, e element) error {
+		row = number(e.attr("r"), row+1)
+		column := 0
+		return x.each(func(e element) error {
+			column++
+			if at, _, err := excelize.CellNameToCoordinates(e.attr("r")); err == nil {
+				column = at
+			}
+			text, err := b.markedCell(x, e)
+			if text.marked != text.plain && count < maxMarked {
+				if count++; all[row-1] == nil {
+					all[row-1] = map[int]markedText{}
+				}
+				all[row-1][column-1] = text
+			}
+			return err
+		})
+	})
+}
+
+// markedCell reads a cell, and returns its text if that may have marks.
+func (b *workbook) markedCell(x *xmlReader, cell element) (text markedText, err error) {
+	kind := cell.attr("t")
+	if kind != "s" && kind != "inlineStr" {
+		return text, nil
+	}
+	return text, x.each(func(e element) (err error) {
+		switch {
+		case kind == "inlineStr" && e.name == "is":
+			text, err = b.runs(x)
+		case kind == "s" && e.name == "v":
+			var index string
+			index, err = x.text()
+			text = b.strings[number(strings.TrimSpace(index), -1)]
+		}
+		return err
+	})
+}
+
+// withMarks returns a row of cells with the marks of their texts. A text that is not shown stays so.
+func withMarks(cells []string, texts map[int]markedText) []string {
+	for column, text := range texts {
+		if column < len(cells) && text.plain != "" {
+			cells[column] = strings.Replace(cells[column], text.plain, text.marked, 1)
+		}
+	}
+	return cells
 }
