@@ -103,7 +103,8 @@ type syncDone struct {
 	Replaced  []string    `json:"replaced"`
 	Moved     [][2]string `json:"moved"` // from, to
 	Deleted   []string    `json:"deleted"`
-	Extra     []string    `json:"extra"` // that the directory does not have; kept without --delete
+	Extra     []string    `json:"extra"`   // that the directory does not have; kept without --delete
+	Skipped   []string    `json:"skipped"` // symbolic links that lead out of the directory, or to no regular file
 	Unchanged int         `json:"unchanged"`
 	Failed    []failure   `json:"failed"`
 }
@@ -117,7 +118,7 @@ func (y *syncing) once(ctx context.Context, t *tree) error {
 // folder has.
 func (y *syncing) follow(ctx context.Context, read func(context.Context, []files.File) (*tree, error)) error {
 	y.done = syncDone{DryRun: y.DryRun, Uploaded: []string{}, Replaced: []string{}, Moved: [][2]string{},
-		Deleted: []string{}, Extra: []string{}, Failed: []failure{}}
+		Deleted: []string{}, Extra: []string{}, Skipped: []string{}, Failed: []failure{}}
 	stored, err := y.open(ctx)
 	if err != nil {
 		return err
@@ -128,6 +129,12 @@ func (y *syncing) follow(ctx context.Context, read func(context.Context, []files
 	}
 	for _, fault := range slices.Concat(t.faults, t.missing) {
 		y.fail(fault.Name, errors.New(fault.Error))
+	}
+	for _, link := range t.skipped {
+		y.done.Skipped = append(y.done.Skipped, link)
+		if !y.JSON {
+			fmt.Fprintf(y.out, "skipped: %s (a link that leads out of the directory, or to no file)\n", printable(link))
+		}
 	}
 	if err := y.mirror(ctx, t, stored); err != nil {
 		return err
@@ -335,6 +342,9 @@ func (y *syncing) print() error {
 		len(d.Replaced), len(d.Moved), len(d.Deleted), d.Unchanged, len(d.Failed))
 	if n := len(d.Extra); n > 0 {
 		counts += fmt.Sprintf(", %d only in the folder (--delete deletes them)", n)
+	}
+	if n := len(d.Skipped); n > 0 {
+		counts += fmt.Sprintf(", %d skipped", n)
 	}
 	if y.DryRun {
 		counts = "nothing was done: " + strings.Replace(counts, " uploaded", " would be uploaded", 1)

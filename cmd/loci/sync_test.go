@@ -58,6 +58,9 @@ func TestATreeHasWhatIsNotIgnored(t *testing.T) {
 	if !slices.Equal(names, want) || len(found.faults) > 0 {
 		t.Errorf("got %v, %v, want %v", names, found.faults, want)
 	}
+	if want := []string{"indir", "out.md", "outdir"}; !slices.Equal(found.skipped, want) {
+		t.Errorf("skipped links: got %v, want %v", found.skipped, want)
+	}
 	writeTree(t, dir, map[string]string{"bad\nname.md": "x"})
 	if found, err = readTree(dir); err != nil || len(found.faults) != 1 {
 		t.Errorf("a name that cannot be stored: %v, %v", found.faults, err)
@@ -100,7 +103,7 @@ func TestAFolderFollowsADirectory(t *testing.T) {
 	check := func(claim string, got, want syncDone) {
 		t.Helper()
 		want.FolderID, got.FolderID = "", ""
-		for _, list := range []*[]string{&want.Uploaded, &want.Replaced, &want.Deleted, &want.Extra} {
+		for _, list := range []*[]string{&want.Uploaded, &want.Replaced, &want.Deleted, &want.Extra, &want.Skipped} {
 			*list = append([]string{}, *list...)
 		}
 		want.Moved, want.Failed = append([][2]string{}, want.Moved...), append([]failure{}, want.Failed...)
@@ -126,8 +129,15 @@ func TestAFolderFollowsADirectory(t *testing.T) {
 	if got := sync(1); len(got.Failed) != 1 || got.Failed[0].Name != "picture.png" || len(got.Uploaded) != 1 {
 		t.Errorf("a file that is not read: %+v", got)
 	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := sync(1); !slices.Equal(got.Skipped, []string{"link"}) {
+		t.Errorf("a link that leads out: %+v", got)
+	}
 	code, out, _ := command(t, p.asking("sync", dir, "mirror")...)
-	const want = "0 uploaded, 0 replaced, 0 moved, 0 deleted, 3 unchanged, 1 failed\n"
+	const want = "skipped: link (a link that leads out of the directory, or to no file)\n" +
+		"0 uploaded, 0 replaced, 0 moved, 0 deleted, 3 unchanged, 1 failed, 1 skipped\n"
 	if code != 1 || !strings.HasSuffix(out, want) {
 		t.Errorf("ended with %d: %s", code, out)
 	}

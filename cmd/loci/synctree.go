@@ -39,6 +39,7 @@ type tree struct {
 	files   []treeFile
 	faults  []failure       // what could not be read
 	missing []failure       // what is not there, or may not be read, although it is listed
+	skipped []string        // symbolic links that are left out, by their paths in the directory
 	kept    map[string]bool // names of files that are not deleted
 }
 
@@ -113,7 +114,9 @@ func (t *tree) add(parts []string) {
 		t.fault(place, err)
 		return
 	}
+	isLink := target != place // no directory above it is a link
 	if within, err := filepath.Rel(t.root, target); err != nil || !filepath.IsLocal(within) {
+		t.skipped = append(t.skipped, path.Join(parts...))
 		return
 	}
 	info, err := os.Stat(target)
@@ -122,6 +125,9 @@ func (t *tree) add(parts []string) {
 		return
 	}
 	if !info.Mode().IsRegular() {
+		if isLink {
+			t.skipped = append(t.skipped, path.Join(parts...))
+		}
 		return
 	}
 	written := path.Join(parts...)

@@ -151,7 +151,7 @@ func TestAFolderFollowsAListOfURLs(t *testing.T) {
 		}
 		s.set(nil)
 		got.FolderID, want.FolderID = "", ""
-		for _, names := range []*[]string{&want.Uploaded, &want.Replaced, &want.Deleted, &want.Extra} {
+		for _, names := range []*[]string{&want.Uploaded, &want.Replaced, &want.Deleted, &want.Extra, &want.Skipped} {
 			for i := range *names {
 				(*names)[i] = host + (*names)[i]
 			}
