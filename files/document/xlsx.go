@@ -21,7 +21,7 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 			return err
 		}
 		b := &workbook{archive: a, uncomputed: map[string]bool{}, zeros: map[string]bool{}, linked: map[string]bool{},
-			marked: map[string]bool{}}
+			marked: map[string]bool{}, prompted: map[string]bool{}}
 		if err := b.measure(); err != nil {
 			return err
 		}
@@ -78,6 +78,7 @@ func (b *workbook) measure() error {
 				b.zeros[name] = b.zeros[name] || hasFormula(block[:kept+n], zero)
 				b.linked[name] = b.linked[name] || hasLinks(block[:kept+n])
 				b.marked[name] = b.marked[name] || hasMarks(block[:kept+n])
+				b.prompted[name] = b.prompted[name] || bytes.Contains(block[:kept+n], []byte("prompt"))
 			}
 			all := block[:kept+n]
 			kept = copy(block, all[max(0, len(all)-longest):])
@@ -188,7 +189,12 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 	}
 	s.below(controls)
 	comments, err := b.comments(links)
+	if err != nil {
+		return err
+	}
 	s.below(comments)
+	messages, err := b.inputMessages(part)
+	s.below(messages)
 	return err
 }
 

@@ -105,6 +105,28 @@ func TestXLSXStruckAndRaisedText(t *testing.T) {
 	}
 }
 
+func TestXLSXInputMessages(t *testing.T) {
+	t.Parallel()
+	book := func(validation string) []byte {
+		return xlsx([]sheet{{"S", "", cells("x") + "</sheetData>" + validation + "<sheetData>"}})
+	}
+	const head = "## S\n\nx\n"
+	testReads(t, document.XLSX, []readCase{
+		{"a message with a title", book(`<dataValidations><dataValidation sqref="A1 B2:B9" showInputMessage="1" ` +
+			`promptTitle="Hours" prompt="Quarters only"/></dataValidations>`),
+			head + "\nInput message on A1 B2:B9: Hours: Quarters only\n", []int{1}},
+		{"messages without a title", book(`<dataValidations><dataValidation sqref="A1" ` +
+			`showInputMessage="true" prompt="One"/>` +
+			`<dataValidation sqref="A2" showInputMessage="1" prompt="Two"/></dataValidations>`),
+			head + "\nInput message on A1: One\n\nInput message on A2: Two\n", []int{1}},
+		{"a message of an extension", book(`<extLst><ext><x:dataValidations xmlns:x="urn:x"><x:dataValidation ` +
+			`showInputMessage="1" prompt="Three"><sqref>A3</sqref></x:dataValidation></x:dataValidations></ext></extLst>`),
+			head + "\nInput message on A3: Three\n", []int{1}},
+		{"a message that is not shown", book(`<dataValidations><dataValidation sqref="A1" prompt="no"/></dataValidations>`),
+			head, []int{1}},
+	})
+}
+
 func TestXLSXSheets(t *testing.T) {
 	t.Parallel()
 	testReads(t, document.XLSX, []readCase{

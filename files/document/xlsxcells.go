@@ -20,6 +20,7 @@ type workbook struct {
 	zeros      map[string]bool    // parts of sheets with formulas whose values are zero
 	linked     map[string]bool    // parts of sheets with links
 	marked     map[string]bool    // parts that may have struck or raised text
+	prompted   map[string]bool    // parts that may have messages for who fills in a cell
 	strings    map[int]markedText // shared strings with such text, by their index
 
 	uncalculated bool // the workbook is to be calculated when it is opened, because its program did not: zeros say nothing

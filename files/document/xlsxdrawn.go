@@ -237,3 +237,28 @@ func (b *workbook) kept(all []sheetComment, c sheetComment) []sheetComment {
 	c.text = strings.TrimPrefix(strings.TrimSpace(c.text), c.author+":")
 	return append(all, c)
 }
+
+// inputMessages reads what a sheet shows to who fills in a cell, of its data validations.
+func (b *workbook) inputMessages(part string) (string, error) {
+	if !b.prompted[part] {
+		return "", nil
+	}
+	var lines []string
+	err := b.archive.find(part, "dataValidation", func(x *xmlReader, e element) error {
+		cells := e.attr("sqref")
+		err := x.find("sqref", func(element) (err error) { // in an extension of Excel 2010
+			cells, err = x.text()
+			return err
+		})
+		title, message := onOneLine(e.attr("promptTitle")), trimLines(numberedCharacters(e.attr("prompt")))
+		isShown := e.attr("showInputMessage") == "1" || e.attr("showInputMessage") == "true"
+		if title != "" && message != "" {
+			title += ": "
+		}
+		if text := title + message; isShown && text != "" && b.archive.budget.handle(len(text)+len(cells)) {
+			lines = append(lines, "Input message on "+clipped(onOneLine(cells), maxPlaceBytes)+": "+text)
+		}
+		return err
+	})
+	return strings.Join(lines, "\n\n"), err
+}
