@@ -9,6 +9,7 @@
 // - files that go in: ingestion.go copy.go fts5.go search.go ingest.go smallfiles.go background.go
 // - much that goes in: grep.go load.go growth.go bulk.go
 // - messages and passages: talk.go history.go passages.go mcp.go
+// - programs at a provider: gateway.go
 // - compactions: compaction.go policies.go lab.go
 // - tenants beside each other: flood.go tenants.go
 // - starts: start.go

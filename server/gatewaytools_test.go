@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ func calls(w http.ResponseWriter, asked sentRequest, text string, calls ...scrip
 					"arguments": c.arguments})
 		}
 		response := map[string]any{"id": fmt.Sprintf("resp_%d", asked.n), "object": "response", "status": "completed",
-			"output": output, "usage": usage}
+			"output": output, "usage": usage, "tools": toolsOf(asked.body)}
 		events = append(events, map[string]any{"type": "response.completed", "response": response})
 		if !streams {
 			events = []any{response}
@@ -100,18 +101,30 @@ func calls(w http.ResponseWriter, asked sentRequest, text string, calls ...scrip
 				"stop_reason": finish("tool_use", "end_turn"), "usage": usage}}
 		}
 	}
-	w.Header().Set("Content-Type", map[bool]string{true: "text/event-stream", false: "application/json"}[streams])
+	var answer strings.Builder
 	for _, e := range events {
 		text := string(must(json.Marshal(e)))
 		if streams {
 			kind, _ := e.(map[string]any)["type"].(string)
 			text = map[bool]string{true: "event: " + kind + "\n"}[kind != ""] + "data: " + text + "\n\n"
 		}
-		_, _ = w.Write([]byte(text)) // the client may have left
+		answer.WriteString(text)
 	}
 	if streams && strings.Contains(asked.target, "/chat/completions") {
-		_, _ = w.Write([]byte("data: [DONE]\n\n"))
+		answer.WriteString("data: [DONE]\n\n")
 	}
+	w.Header().Set("Content-Type", map[bool]string{true: "text/event-stream", false: "application/json"}[streams])
+	w.Header().Set("Content-Length", strconv.Itoa(answer.Len()))
+	_, _ = w.Write([]byte(answer.String())) // the client may have left
+}
+
+// toolsOf returns the tools of a request, which a response of the Responses API repeats.
+func toolsOf(body string) json.RawMessage {
+	var r struct {
+		Tools json.RawMessage `json:"tools"`
+	}
+	_ = json.Unmarshal([]byte(body), &r) // another form has none
+	return r.Tools
 }
 
 // withTool returns a request of a client that has a tool of its own.
@@ -163,6 +176,9 @@ func TestTheGatewayRunsTools(t *testing.T) {
 				send := func(messages ...any) (servertest.Reply, sentRequest) {
 					t.Helper()
 					r := g.send("/agents/"+agent+path, withTool(path, streams, messages...))
+					if n := r.Header().Get("Content-Length"); n != "" && n != strconv.Itoa(len(r.Text)) {
+						t.Errorf("the answer has %d bytes, and says %s", len(r.Text), n)
+					}
 					if r.Code != http.StatusOK {
 						t.Fatalf("status %d: %s", r.Code, r.Text)
 					}

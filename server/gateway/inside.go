@@ -196,19 +196,18 @@ func (x *exchange) finish(answer *http.Response, r *rounds, whole []byte, said m
 	x.spendRounds(r, whole, said.Usage)
 	x.storeAnswer(x.Request.Context(), r.stored, last)
 	shown := whole
-	if len(r.said) > 0 || len(own) > 0 {
+	if len(r.said) > 0 || len(own) > 0 || x.dialect.format == model.FormatResponses {
 		hidden := map[string]bool{}
 		for _, call := range own {
 			hidden[call.CallID] = true
 		}
-		shown = (&rewriting{format: x.dialect.format, hidden: hidden, usage: r.usage}).answer(whole)
+		shown = (&rewriting{format: x.dialect.format, hidden: hidden, usage: r.usage,
+			tools: r.tools}).answer(whole)
 	}
 	w := x.Answer
 	answerHeader(w.Header(), answer)
 	x.tell(w.Header())
-	if !isStream(answer.Header.Get("Content-Type")) {
-		w.Header().Set("Content-Length", strconv.Itoa(len(shown)))
-	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(shown)))
 	w.WriteHeader(answer.StatusCode)
 	if _, err := w.Write(shown); err != nil {
 		panic(http.ErrAbortHandler) // the client has left

@@ -20,6 +20,7 @@ type rewriting struct {
 	format string
 	hidden map[string]bool // ids of the calls
 	usage  object          // of the earlier answers; nil: there are none
+	tools  map[string]bool // names of tools that are not the client's
 	places map[int]bool    // in a stream, the indexes of hidden calls
 }
 
@@ -201,6 +202,13 @@ func (r *rewriting) change(o object) {
 		without(o, "content", "id")
 	case model.FormatResponses:
 		without(o, "output", "call_id")
+		if tools, is := o["tools"].([]any); is { // the request's, as the provider got them
+			o["tools"] = slices.DeleteFunc(tools, func(tool any) bool {
+				t, _ := tool.(object)
+				name, _ := t["name"].(string)
+				return r.tools[name]
+			})
+		}
 	default:
 		if message, is := choiceOf(o)["message"].(object); is {
 			without(message, "tool_calls", "id")
