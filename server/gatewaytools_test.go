@@ -70,7 +70,7 @@ func calls(w http.ResponseWriter, asked sentRequest, text string, calls ...scrip
 					"arguments": c.arguments})
 		}
 		response := map[string]any{"id": fmt.Sprintf("resp_%d", asked.n), "object": "response", "status": "completed",
-			"output": output, "usage": usage, "tools": toolsOf(asked.body)}
+			"output": output, "usage": usage, "tools": toolsIn(asked.body)}
 		events = append(events, map[string]any{"type": "response.completed", "response": response})
 		if !streams {
 			events = []any{response}
@@ -118,8 +118,8 @@ func calls(w http.ResponseWriter, asked sentRequest, text string, calls ...scrip
 	_, _ = w.Write([]byte(answer.String())) // the client may have left
 }
 
-// toolsOf returns the tools of a request, which a response of the Responses API repeats.
-func toolsOf(body string) json.RawMessage {
+// toolsIn returns the tools of a request, which a response of the Responses API repeats.
+func toolsIn(body string) json.RawMessage {
 	var r struct {
 		Tools json.RawMessage `json:"tools"`
 	}
