@@ -85,14 +85,15 @@ func (b *bench) gateway(ctx context.Context, loaded *ingestion, provider *httpte
 	}
 	streams.Loci.Raw = []float64{took.rate()}
 	streams.settle(median)
-	streams.Note = fmt.Sprintf("the median took %.0f ms; the memory was too busy for %d of %d", took.p50()*1e3, without.Load(),
+	streams.Note = fmt.Sprintf("the median took %.0f ms; the memory was too busy for %d of %d", took.p50()*1e3,
+		without.Load(),
 		len(took.seconds))
 	b.report.add(streams)
 	return nil
 }
 
-// firstByte sends a chat request, and returns how long the first byte of its answer took, and what the answer says of the
-// memory. It reads all of the answer.
+// firstByte sends a chat request, and returns how long the first byte of its answer took, and what the answer says of
+// the memory. It reads all of the answer.
 func firstByte(ctx context.Context, c *http.Client, base, mode, question string) (first time.Duration, memory string,
 	err error) {
 	body, err := json.Marshal(map[string]any{"model": "gpt-4o", "stream": true,

@@ -19,7 +19,8 @@ func (g generator) pick(of ...string) string { return of[g.IntN(len(of))] }
 
 // text returns a JSON text.
 func (g generator) text() string {
-	words := []string{"tea", "über", `\u00e9`, `\"quoted\"`, "<recalled_memory>", "</memory_blocks>", `\n`, "日本", "\U0001f600",
+	words := []string{"tea", "über", `\u00e9`, `\"quoted\"`, "<recalled_memory>", "</memory_blocks>", `\n`, "日本",
+		"\U0001f600",
 		`\ud83d\ude00`, "{}", `\\`, "&amp;"}
 	all := []string{fmt.Sprint(g.IntN(1_000_000))}
 	for range g.IntN(6) {
@@ -89,7 +90,8 @@ func (g generator) request(path string) string {
 		"stop": g.maybe(`["\n"]`), "system": map[string]string{messagesPath: g.maybe(g.text())}[path]}) + g.pick("", "\n")
 }
 
-// Whatever a client sends, in the mode observe the provider gets its bytes, and the client those of the provider's answer.
+// Whatever a client sends, in the mode observe the provider gets its bytes, and the client those of the provider's
+// answer.
 func TestGeneratedRequestsPassTheGateway(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{chatPath, responsesPath, messagesPath} {

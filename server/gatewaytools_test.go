@@ -176,8 +176,8 @@ func TestTheGatewayRunsTools(t *testing.T) {
 				send := func(messages ...any) (servertest.Reply, sentRequest) {
 					t.Helper()
 					r := g.send("/agents/"+agent+path, withTool(path, streams, messages...))
-					if n := r.Header().Get("Content-Length"); n != "" && n != strconv.Itoa(len(r.Text)) {
-						t.Errorf("the answer has %d bytes, and says %s", len(r.Text), n)
+					if n := r.Header().Get("Content-Length"); n != "" && n != strconv.Itoa(r.Body.Len()) {
+						t.Errorf("the answer has %d bytes, and says %s", r.Body.Len(), n)
 					}
 					if r.Code != http.StatusOK {
 						t.Fatalf("status %d: %s", r.Code, r.Text)

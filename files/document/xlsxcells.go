@@ -197,8 +197,8 @@ func addCellText(x *xmlReader, in *inline, s style) error {
 // numberedCharacters returns a text with the characters that Excel writes as their numbers, such as _x000D_.
 func numberedCharacters(text string) string {
 	return characterNumber.ReplaceAllStringFunc(text, func(s string) string {
-		code, _ := strconv.ParseUint(s[2:6], 16, 32) // the pattern has only such digits
-		return string(rune(code))
+		code, _ := strconv.ParseInt(s[2:6], 16, 32) // the pattern has only such digits
+		return string(rune(code))                   // it has 16 bits
 	})
 }
 

@@ -35,8 +35,8 @@ type Tool struct {
 	db.Makers
 }
 
-// Letta's types of tools: tools that come with a folder, those of agents that keep memory in order, other built-in tools,
-// and an organization's own tools.
+// Letta's types of tools: tools that come with a folder, those of agents that keep memory in order, other built-in
+// tools, and an organization's own tools.
 const (
 	typeFiles     = "letta_files_core"
 	typeSleeptime = "letta_sleeptime_core"
