@@ -57,7 +57,7 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 			t.Errorf("%s: the usage is %+v", place.name, all)
 		}
 		secret := step(0, "loci_", "keys", "create", "--org="+acme, "--name=k", "--scope=read", "--expires=2d",
-			"--requests-per-minute=5")
+			"--requests-per-minute=5", "--gateway-mode=observe")
 		step(0, "", "keys", "create", "--org="+fresh, "--name=another")
 		step(2, "read, tools, write", "keys", "create", "--scope=all")
 		step(2, "organization's name has 0 characters", "keys", "create", "--org=")
@@ -92,7 +92,7 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		if k := keys[position]; k.ExpiresAt == nil || *k.RequestsPerMinute != 5 || k.Scopes[0] != "read" {
 			t.Errorf("%s: the key is %+v", place.name, k)
 		}
-		step(0, "5/minute", "keys", "list")
+		step(0, "5/minute, gateway observe", "keys", "list")
 		step(0, "", "keys", "revoke", secret)
 		step(1, "there is no", "keys", "revoke", secret)
 		step(1, "there is no", "keys", "revoke", "key-123e4567-e89b-42d3-8456-426614174000")

@@ -203,7 +203,7 @@ func scopesOf(k apikey.Key) string {
 	return strings.Join(k.Scopes, ",")
 }
 
-// limitsOf formats the key's own limits.
+// limitsOf formats the key's own limits, and what the gateway does with its requests.
 func limitsOf(k apikey.Key) string {
 	var limits []string
 	if k.RequestsPerMinute != nil {
@@ -211,6 +211,9 @@ func limitsOf(k apikey.Key) string {
 	}
 	if k.RequestsAtOnce != nil {
 		limits = append(limits, fmt.Sprintf("%d at once", *k.RequestsAtOnce))
+	}
+	if k.GatewayMode != "" {
+		limits = append(limits, "gateway "+k.GatewayMode)
 	}
 	return dash(strings.Join(limits, ", "))
 }
