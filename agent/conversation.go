@@ -183,7 +183,7 @@ func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation,
 // copied makes a copy of a conversation with its compactions and its working memory.
 func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f recall.Fork) (
 	forked recall.Conversation, err error) {
-	forked, seqAt, err := s.Recall.Fork(ctx, org, c, f)
+	forked, seqAt, err := s.Recall.Fork(db.WithUser(ctx, 0), org, c, f) // until its user is set, it is nobody's
 	if err != nil {
 		return forked, err
 	}

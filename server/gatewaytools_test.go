@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/quota"
 )
 
 // scriptedCall is a call of a tool in a scripted answer.
@@ -279,5 +280,49 @@ func checkPairs(t *testing.T, body, path string) {
 		if n := strings.Count(body, id); n != 2 {
 			t.Errorf("%s: %s stands %d times in the prompt, want a call and a result: %s", path, id, n, body)
 		}
+	}
+}
+
+// A model that calls the agent's tools without end is asked a bounded number of times, each of which counts.
+func TestTheGatewayEndsCallsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{chatPath, responsesPath, messagesPath} {
+		g := newGateway(t)
+		agent := g.made("/v1/agents", `{"tool_set":"all","gateway":{"tools":["archival_memory_search"]}}`)
+		g.provider.answer = func(w http.ResponseWriter, asked sentRequest) {
+			calls(w, asked, "", scriptedCall{fmt.Sprintf("call_%d", asked.n), "archival_memory_search", `{"query":"tea"}`})
+		}
+		r := g.send("/agents/"+agent+path, withTool(path, false, map[string]any{"role": "user", "content": "Hello"}))
+		if n := g.provider.last().n; r.Code != http.StatusOK || n != 9 {
+			t.Errorf("%s: status %d after %d requests, want 200 after 9: %s", path, r.Code, n, r.Text)
+		}
+		if _, err := g.server.Quotas.Update(t.Context(), g.org, func(l *quota.Limits) {
+			l.GatewayRequests = new(int64(12))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r = g.send("/agents/"+agent+path, withTool(path, false, map[string]any{"role": "user", "content": "Again"}))
+		if n := g.provider.last().n; r.Code != http.StatusTooManyRequests || n != 12 {
+			t.Errorf("%s: status %d after %d requests, want 429 after 12: %s", path, r.Code, n, r.Text)
+		}
+	}
+}
+
+// A branch of a user's conversation is the user's, in each mode.
+func TestBranchesOfUsersInTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	agent := g.made("/v1/agents", `{"recall_scope":"user","context_window_limit":5000}`)
+	long := strings.Repeat("The harbour has a light that turns at night. ", 150)
+	for _, mode := range []string{"observe", "remember", "manage"} {
+		send := func(texts ...string) servertest.Reply {
+			return g.send("/agents/"+agent+chatPath, chatOf(texts...), "X-Loci-User", "ann", "X-Loci-Mode", mode)
+		}
+		first := mode + " " + long
+		g.provider.answer = func(w http.ResponseWriter, asked sentRequest) { says(w, asked, "It turns.") }
+		send(first)
+		g.expectKept(mode, send(first, "It turns.", long), first, "It turns.", long, "It turns.")
+		g.expectKept(mode+", a branch", send(first, "It turns.", "Another "+long), first, "It turns.", "Another "+long,
+			"It turns.")
 	}
 }

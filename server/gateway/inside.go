@@ -47,6 +47,9 @@ func (x *exchange) converseWithTools(answer *http.Response, r *rounds) error {
 		if err != nil {
 			return x.passLast(answer, r, whole, nil)
 		}
+		if len(r.said) == 2*maxRounds { // it calls what it was not offered
+			r.tools = nil
+		}
 		own, others := r.split(said.Content)
 		if len(own) == 0 || len(others) > 0 {
 			return x.finish(answer, r, whole, said)
@@ -59,6 +62,10 @@ func (x *exchange) converseWithTools(answer *http.Response, r *rounds) error {
 		r.said = append(r.said, recall.Draft{Role: recall.Assistant, Content: said.Content},
 			recall.Draft{Role: recall.Tool, Content: results})
 		r.add(usageOf(x.dialect.format, whole), said.Usage)
+		if err := x.ask(); err != nil {
+			x.spendRounds(r, nil, model.Usage{})
+			return err
+		}
 		next, err := x.sendAgain(ctx, r)
 		if err != nil {
 			return unreachable(ctx, r.upstream, err)
